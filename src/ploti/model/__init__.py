@@ -1,0 +1,1 @@
+"""The trunk: the values that both halves agree on, frozen and without IO."""

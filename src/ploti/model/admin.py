@@ -1,0 +1,113 @@
+"""What the operator's staff see: outcomes, holds, and datasets with their declarations."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from ploti.model.dataset import Dataset
+from ploti.model.event import HoldReason
+from ploti.model.ids import DatasetId, HoldId
+from ploti.model.schema import SchemaChange
+from ploti.model.version import Counts
+from ploti.model.wire import Instant, Value
+
+
+class OutcomeKind(StrEnum):
+    """How a check or a push ended."""
+
+    UNCHANGED = "unchanged"
+    RELEASED = "released"
+    HELD = "held"
+    FAILED = "failed"
+
+
+class HoldRef(Value, kw_only=True):
+    """A hold by its id and reason."""
+
+    id: HoldId
+    reason: HoldReason
+
+
+class Outcome(Value, kw_only=True):
+    """How a check or a push ended; a dry run says how it would have ended."""
+
+    outcome: OutcomeKind
+    version: int | None
+    counts: Counts | None
+    hold: HoldRef | None
+    detail: str
+
+
+class Finding(Value, kw_only=True):
+    """One thing that a review found, with its numbers and a few examples."""
+
+    reason: HoldReason | None
+    kind: str
+    message: str
+    examples: list[str] = []
+
+
+class HoldState(StrEnum):
+    """Where a hold stands: waiting, or ended in one of three ways (R-080)."""
+
+    OPEN = "open"
+    RELEASED = "released"
+    DISCARDED = "discarded"
+    REPLACED = "replaced"
+
+
+class Hold(Value, kw_only=True):
+    """A version kept back for review; `since` is when it was built (R-049)."""
+
+    id: HoldId
+    dataset_id: DatasetId
+    version: int
+    current_version: int | None
+    reason: HoldReason
+    state: HoldState
+    since: Instant
+    row_count: int
+    current_row_count: int | None
+    counts: Counts | None
+    schema_change: SchemaChange | None
+    findings: list[Finding]
+    releasable: bool
+    decided_at: Instant | None
+    decided_by: str | None
+    note: str | None
+
+
+class HoldPage(Value, kw_only=True):
+    """Holds, newest first."""
+
+    holds: list[Hold]
+    next_cursor: str | None
+
+
+class Decision(Value, kw_only=True):
+    """The body of a release or a discard."""
+
+    note: str = ""
+
+
+class AdminDataset(Dataset, kw_only=True):
+    """A dataset with its declaration as it stands, for staff."""
+
+    deliverable: bool
+    declaration: dict[str, object]
+
+
+class AdminDatasetPage(Value, kw_only=True):
+    """Datasets by id, for staff."""
+
+    datasets: list[AdminDataset]
+    next_cursor: str | None
+
+
+class Applied(Value, kw_only=True):
+    """What applying a declaration did; `changed` names the settings that are other than before."""
+
+    dataset_id: DatasetId
+    created: bool
+    changed: list[str]
+    dry_run: bool

@@ -1,0 +1,50 @@
+"""Ids: opaque texts with a prefix, each kind a type of its own."""
+
+from __future__ import annotations
+
+import re
+from typing import NewType
+
+WorkspaceId = NewType("WorkspaceId", str)
+MemberId = NewType("MemberId", str)
+KeyId = NewType("KeyId", str)
+DatasetId = NewType("DatasetId", str)
+SubscriptionId = NewType("SubscriptionId", str)
+EventId = NewType("EventId", str)
+RecordId = NewType("RecordId", str)
+HoldId = NewType("HoldId", str)
+
+START = EventId("evt_000000000000")
+"""The cursor before the first event of a log."""
+
+_DATASET = re.compile(r"ds_[a-z0-9]+(?:_[a-z0-9]+)*")
+_EVENT = re.compile(r"evt_([0-9]{12})")
+_LONGEST_DATASET = 63
+
+
+def event_id(number: int) -> EventId:
+    """The id of the event with this number in its subscription's log (R-012)."""
+    return EventId(f"evt_{number:012d}")
+
+
+def event_number(cursor: str) -> int:
+    """The number inside an event id; raises ValueError for a text that is none."""
+    found = _EVENT.fullmatch(cursor)
+    if found is None:
+        raise ValueError(f"'{cursor}' is no event id: evt_ and 12 digits, such as {START}")
+    return int(found[1])
+
+
+def dataset_id(text: str) -> DatasetId:
+    """A dataset's id as its operator chose it; raises ValueError for another form."""
+    if len(text) > _LONGEST_DATASET or _DATASET.fullmatch(text) is None:
+        raise ValueError(
+            f"'{text}' is no dataset id: ds_ and small letters, digits and single underscores, "
+            f"{_LONGEST_DATASET} characters at most, such as ds_orange_fl_building_permits"
+        )
+    return DatasetId(text)
+
+
+def record_id(version: int, ordinal: int) -> RecordId:
+    """The id of the record that came as number `ordinal` (from 0) of a version's new records."""
+    return RecordId(f"rec_{version:08d}{ordinal:010d}")

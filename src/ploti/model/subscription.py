@@ -1,0 +1,37 @@
+"""A subscription: a standing choice of datasets by places, topics and names."""
+
+from __future__ import annotations
+
+from ploti.model.ids import DatasetId, SubscriptionId
+from ploti.model.wire import UNSET, Instant, Unset, Value
+
+
+class Selection(Value, kw_only=True):
+    """What a subscription chooses (S-35); places and topics are paths such as `us/fl/orange`."""
+
+    places: list[str] = []
+    topics: list[str] = []
+    datasets: list[DatasetId] = []
+
+
+class NewSubscription(Selection, kw_only=True):
+    """The body that creates a subscription."""
+
+    name: str = ""
+
+
+class SubscriptionPatch(Value, kw_only=True):
+    """A JSON merge patch of a subscription: what is left out stays as it is."""
+
+    name: str | Unset = UNSET
+    places: list[str] | Unset = UNSET
+    topics: list[str] | Unset = UNSET
+    datasets: list[DatasetId] | Unset = UNSET
+
+
+class Subscription(Selection, kw_only=True):
+    """A subscription of the workspace."""
+
+    id: SubscriptionId
+    name: str
+    created_at: Instant

@@ -1,0 +1,1 @@
+"""The server: sources → build → release → membership → eventlog, behind ports, under an API."""

@@ -1,0 +1,102 @@
+"""What a build is given and what it gives back, as they cross the pipe to the child."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from ploti.model.admin import Finding
+from ploti.model.ids import DatasetId
+from ploti.model.schema import Schema, SchemaChange
+from ploti.model.version import BucketDigest, Counts
+from ploti.model.wire import Value
+from ploti.server.sources.declaration import Declaration
+
+
+class FileRole(StrEnum):
+    """What a file of a version is; `listing` is the changes as JSON lines for the API's pages."""
+
+    SNAPSHOT = "snapshot"
+    CHANGES = "changes"
+    SCHEMA = "schema"
+    LISTING = "listing"
+
+
+class Base(Value, kw_only=True):
+    """The version that the build starts from; `snapshot` is a path that the child may read."""
+
+    version: int
+    schema: Schema
+    schema_version: str
+    row_count: int
+    snapshot: str
+    buckets: list[BucketDigest]
+
+
+class BuildOrder(Value, kw_only=True):
+    """One build: `version` is the number that the candidate takes if it is released or held.
+
+    `source` is the path of the fetched bytes, `source_name` what they were called (`a.csv`), and
+    `folder` an empty folder of the child's own, in which it leaves the candidate's files.
+    """
+
+    dataset_id: DatasetId
+    declaration: Declaration
+    version: int
+    base: Base | None
+    source: str
+    source_name: str
+    folder: str
+
+
+class BuiltFile(Value, kw_only=True):
+    """One file of a candidate; `name` is relative to the order's folder."""
+
+    role: FileRole
+    format: str
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class KeyFault(Value, kw_only=True):
+    """Rows whose key is null, keys that repeat, and a few of them as examples."""
+
+    null_rows: int
+    repeated_keys: int
+    examples: list[str]
+
+
+class Candidate(Value, kw_only=True, tag="candidate"):
+    """A built state, not yet decided.
+
+    `state_digest` tells two states of a source apart whatever ids their records got. With a
+    `key_fault` nothing was matched: there are no counts, digest or files, and the candidate can
+    only be discarded. A first version and one with a MAJOR change have no changes file (S-15).
+    """
+
+    schema: Schema
+    schema_change: SchemaChange | None
+    row_count: int
+    counts: Counts | None
+    state_digest: str
+    content_digest: str | None
+    buckets: list[BucketDigest]
+    files: list[BuiltFile]
+    findings: list[Finding]
+    key_fault: KeyFault | None
+
+
+class Unchanged(Value, kw_only=True, tag="unchanged"):
+    """The state has the same records as the base."""
+
+    state_digest: str
+
+
+class Broken(Value, kw_only=True, tag="broken"):
+    """The state could not be read: one line that says where and what to do."""
+
+    detail: str
+
+
+BuildResult = Candidate | Unchanged | Broken

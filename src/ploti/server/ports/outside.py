@@ -1,0 +1,107 @@
+"""Ports to the clock, to chance, to files, to sources and to the child that builds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from ploti.model.ids import HoldId, SubscriptionId
+from ploti.model.wire import Instant, Value
+from ploti.server.build.candidate import BuildOrder, BuildResult
+from ploti.server.sources.declaration import Source
+
+
+class Clock(Protocol):
+    """The wall clock."""
+
+    def now(self) -> Instant:
+        """This moment, in UTC."""
+        ...
+
+
+class Ids(Protocol):
+    """Chance: new ids and secrets."""
+
+    def subscription(self) -> SubscriptionId:
+        """A new subscription's id."""
+        ...
+
+    def hold(self) -> HoldId:
+        """A new hold's id."""
+        ...
+
+    def token(self, prefix: str) -> str:
+        """A new id of another kind: the prefix and enough chance that it never repeats."""
+        ...
+
+    def secret(self, prefix: str) -> str:
+        """A new secret: the prefix and 256 bits as text."""
+        ...
+
+
+class StoredBlob(Value, kw_only=True):
+    """What a blob turned out to be once its last byte was kept: size in bytes, and sha256."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+class Blobs(Protocol):
+    """Files under names that are never shared and never written twice."""
+
+    async def receive(self, name: str, chunks: AsyncIterator[bytes], *, limit: int) -> StoredBlob:
+        """Keep a stream; raises SourceError where it is longer than `limit` bytes."""
+        ...
+
+    async def adopt(self, name: str, path: str) -> None:
+        """Keep the file at `path`, which is gone afterwards; durable once this returns."""
+        ...
+
+    def local(self, name: str) -> AbstractAsyncContextManager[str]:
+        """A path at which the blob can be read while the context is open."""
+        ...
+
+    async def read(self, name: str) -> bytes:
+        """A small blob whole."""
+        ...
+
+    async def delete(self, name: str) -> None:
+        """Remove a blob; nothing happens where there is none."""
+        ...
+
+    async def names(self, prefix: str) -> list[str]:
+        """All names below a prefix."""
+        ...
+
+    def link(self, name: str, *, file_name: str, sha256: str, expires_at: Instant) -> str:
+        """An address at which the blob can be had without a key until `expires_at`."""
+        ...
+
+
+class Fetched(Value, kw_only=True):
+    """The bytes of a source's state; `name` is what the source calls them (`permits.csv`)."""
+
+    blob: StoredBlob
+    name: str
+
+
+class Fetcher(Protocol):
+    """Reads a declared source, guarded: only allowed addresses and folders, with limits."""
+
+    async def fetch(self, source: Source, *, into: str) -> Fetched:
+        """Bring the source's bytes into the blob `into`; raises SourceError with a reason."""
+        ...
+
+
+class Builder(Protocol):
+    """Runs one build in a process of its own, with limits."""
+
+    def folder(self) -> AbstractAsyncContextManager[str]:
+        """An empty folder for one build, gone with all it holds when the context closes."""
+        ...
+
+    async def build(self, order: BuildOrder) -> BuildResult:
+        """Run the order and wait; a child that dies gives `Broken` with its reason."""
+        ...
