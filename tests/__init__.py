@@ -1,0 +1,1 @@
+"""What shows that ploti does what it says."""

@@ -1,0 +1,106 @@
+"""House rules of every test: which sockets it may open, and that CI skips nothing."""
+
+import ipaddress
+import os
+import sys
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+# A test whose data lies beside the repository may be skipped where that folder is absent.
+SKIPS_ALLOWED_IN_CI = "../shared"
+WITHOUT_SOCKETS = {"unit", "property"}
+
+_sockets = {"allowed": True}
+
+
+class SocketBlockedError(RuntimeError):
+    """A test reached for a socket that it may not have."""
+
+
+def _is_loopback(host: object) -> bool:
+    if isinstance(host, bytes):
+        host = host.decode()
+    if host in {None, "", "localhost"}:
+        return host != ""
+    try:
+        return ipaddress.ip_address(str(host).partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_address(host: object) -> bool:
+    try:
+        ipaddress.ip_address(host.decode() if isinstance(host, bytes) else str(host))
+    except ValueError:
+        return False
+    return True
+
+
+def _watch_sockets(event: str, args: tuple[object, ...]) -> None:
+    """Refuse what the running test may not reach; asking about a numeric address sends nothing."""
+    if not event.startswith("socket."):
+        return
+    if event in {"socket.connect", "socket.bind", "socket.sendto"}:
+        address = args[1]
+        if _sockets["allowed"] and (not isinstance(address, tuple) or _is_loopback(address[0])):
+            return
+        message = f"{event} to {address!r}"
+    elif event in {"socket.getaddrinfo", "socket.gethostbyname"}:
+        if _is_address(args[0]) or (_sockets["allowed"] and _is_loopback(args[0])):
+            return
+        message = f"{event} of {args[0]!r}"
+    else:
+        return
+    allowed = "loopback only" if _sockets["allowed"] else "no sockets"
+    raise SocketBlockedError(f"{message}: this test may use {allowed}")
+
+
+sys.addaudithook(_watch_sockets)
+
+
+@pytest.fixture(autouse=True)
+def _sockets_of_the_folder(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No sockets for unit and property tests, loopback for all others."""
+    folder = request.path.relative_to(Path(__file__).parent).parts[0]
+    _sockets["allowed"] = folder not in WITHOUT_SOCKETS
+    yield
+    _sockets["allowed"] = True
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """With CI=true a skip is a failure, or a rule could go untested without a word."""
+    if os.environ.get("CI") != "true" or not report.skipped or hasattr(report, "wasxfail"):
+        return
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    if SKIPS_ALLOWED_IN_CI not in reason:
+        report.outcome = "failed"
+        report.longrepr = f"{report.nodeid}: a test may not be skipped in CI ({reason})"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Apply the rule on skips to a test."""
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Apply the rule on skips to a whole module."""
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+) -> None:
+    """Tell how to run the same order again: a quiet run prints no header."""
+    seed = config.getoption("randomly_seed", None)
+    if exitstatus and seed is not None:
+        terminalreporter.write_line(f"The same order again: ARGS=--randomly-seed={seed}")

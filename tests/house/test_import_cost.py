@@ -1,0 +1,51 @@
+"""What starting costs: the modules that an import and a `--help` load."""
+
+import subprocess
+import sys
+
+import pytest
+
+LIST_MODULES = "import sys; print('\\n'.join(sys.modules))"
+IMPORT = f"import ploti; {LIST_MODULES}"
+HELP = f"""
+import contextlib, os, sys
+from ploti.cli import main
+sys.argv = ["ploti", "--help"]
+with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, end.code
+{LIST_MODULES}
+"""
+HEAVY = {
+    "aiohttp",
+    "alembic",
+    "duckdb",
+    "litestar",
+    "numpy",
+    "pyarrow",
+    "shapely",
+    "sqlalchemy",
+    "uvicorn",
+}
+HTTP = {"httpx2", "httpcore2", "httpx", "aiohttp", "urllib.request", "http.client"}
+
+
+def loaded(code: str) -> set[str]:
+    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return set(run.stdout.split())
+
+
+@pytest.mark.parametrize("code", [IMPORT, HELP], ids=["import", "help"])
+def test_an_import_and_a_help_load_neither_the_engine_nor_the_store_nor_the_server(
+    code: str,
+) -> None:
+    modules = loaded(code)
+    assert HEAVY & modules == set()
+    assert [module for module in modules if module.startswith("ploti.server")] == []
+
+
+def test_an_import_loads_no_http_library() -> None:
+    assert HTTP & loaded(IMPORT) == set()
