@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
-from ploti.model.ids import DatasetId
+from collections.abc import Mapping
+
+from ploti.errors import Fault, InvalidInput
+from ploti.model.ids import DatasetId, dataset_id
+from ploti.model.schema import TYPES, is_type
 from ploti.model.wire import Value
+from ploti.server.sources import fields, not_built
+from ploti.server.sources.fields import Fields, Wrong
+from ploti.server.sources.location import file_path, web_address
+
+PRECISION = 1e-9
+"""Degrees, where `geometry.precision` is left out."""
+
+MIN_ROW_RATIO = 0.7
+"""Where `holds.min_row_ratio` is left out."""
+
+_SETTINGS = (
+    *("id", "title", "place", "topic", "license", "attribution", "source"),
+    *("key", "geometry", "columns", "holds", "continuation"),
+)
+_LOCATIONS = {"file": file_path, "http": web_address}
+_PRECISIONS = tuple(float(f"1e-{digits}") for digits in range(16))
+_TYPES = ", ".join(sorted(TYPES - {"geometry"})) + " or decimal(p,s)"
+_kind = fields.choice("file", "http", kind="kind", not_built=not_built.KINDS)
+_format = fields.choice("csv", "geojson", kind="format", not_built=not_built.FORMATS)
+_continuation = fields.choice("off", kind="way of continuation", not_built=not_built.CONTINUATIONS)
 
 
 class Source(Value, kw_only=True):
@@ -15,22 +39,25 @@ class Source(Value, kw_only=True):
 
 
 class Points(Value, kw_only=True):
-    """Geometry made of two columns; `precision` in units of the CRS, None for `off`."""
+    """Geometry made of two columns."""
 
     longitude: str
     latitude: str
     crs: str = "EPSG:4326"
-    precision: float | None = 1e-9
 
 
 class Holds(Value, kw_only=True):
-    """The thresholds of review; `off` keeps schema review and bad keys only... see parse."""
+    """The thresholds of review, None for `off`; a MAJOR change and a bad key hold all the same."""
 
-    min_row_ratio: float | None = 0.7
+    min_row_ratio: float | None = MIN_ROW_RATIO
 
 
 class Declaration(Value, kw_only=True):
-    """A declaration, checked."""
+    """A declaration, checked.
+
+    `precision` is that of the geometry, from columns or the source's own, in units of its CRS and
+    a power of ten; None is `off`. `continuation` is None where it is left out.
+    """
 
     id: DatasetId
     title: str
@@ -41,5 +68,131 @@ class Declaration(Value, kw_only=True):
     source: Source = Source()
     key: list[str] = []
     geometry: Points | None = None
+    precision: float | None = PRECISION
     columns: dict[str, str] = {}
     holds: Holds = Holds()
+    continuation: str | None = None
+
+
+def parse_declaration(raw: Mapping[str, object]) -> Declaration:
+    """The declaration as `operator.md` writes it, typed.
+
+    Raises InvalidInput with a Fault for each wrong setting: one that is missing, unknown, not
+    built yet, or has a value that cannot be meant.
+    """
+    faults: list[Fault] = []
+    top = Fields(raw, faults=faults)
+    top.expect(_SETTINGS, required=("id", "title", "place", "topic"), not_built=not_built.SETTINGS)
+    points, precision = _geometry(top)
+    declaration = Declaration(
+        id=top.take("id", _id, default=DatasetId("")),
+        title=top.take("title", fields.text, default=""),
+        place=top.take("place", fields.path, default=""),
+        topic=top.take("topic", fields.path, default=""),
+        license=top.take("license", fields.text, default=None),
+        attribution=top.take("attribution", fields.text, default=None),
+        source=_source(top),
+        key=top.take("key", fields.texts, default=[]),
+        geometry=points,
+        precision=precision,
+        columns=_columns(top),
+        holds=_holds(top),
+        continuation=top.take("continuation", _continuation, default=None),
+    )
+    if points and declaration.source.format == "geojson":
+        top.fault("geometry", "GeoJSON brings its own geometry: leave longitude and latitude out")
+    if faults:
+        raise InvalidInput(_summary(faults), errors=tuple(faults))
+    return declaration
+
+
+def _source(top: Fields) -> Source:
+    found = top.nested("source")
+    if found is None:
+        return Source()
+    found.expect(("kind", "url", "format"), not_built=not_built.SOURCE)
+    found.expect_together("kind", "url")
+    kind = found.take("kind", _kind, default=None)
+    url = found.take("url", _LOCATIONS.get(kind or "", fields.text), default=None)
+    return Source(kind=kind, url=url, format=found.take("format", _format, default=None))
+
+
+def _geometry(top: Fields) -> tuple[Points | None, float | None]:
+    found = top.nested("geometry")
+    if found is None:
+        return None, PRECISION
+    found.expect(("longitude", "latitude", "crs", "precision"))
+    found.expect_together("longitude", "latitude")
+    precision = found.take("precision", _precision, default=PRECISION)
+    longitude = found.take("longitude", fields.text, default=None)
+    latitude = found.take("latitude", fields.text, default=None)
+    crs = found.take("crs", _crs, default=None)
+    if longitude is None or latitude is None:
+        if crs:
+            found.fault("crs", "belongs to longitude and latitude: spatial formats bring their own")
+        return None, precision
+    if longitude == latitude:
+        found.fault("latitude", f"is the column {latitude}, and so is longitude")
+    return Points(longitude=longitude, latitude=latitude, crs=crs or "EPSG:4326"), precision
+
+
+def _columns(top: Fields) -> dict[str, str]:
+    found = top.nested("columns")
+    if found is None:
+        return {}
+    for name in found.names():
+        if name != name.strip() or not name:
+            found.fault(name, "is not a name of a column: it has outer blanks or is empty")
+    return {name: found.take(name, _type, default="string") for name in found.names()}
+
+
+def _holds(top: Fields) -> Holds:
+    if top.take("holds", fields.is_off, default=False):
+        return Holds(min_row_ratio=None)
+    found = top.nested("holds")
+    if found is None:
+        return Holds()
+    found.expect(("min_row_ratio",), not_built=not_built.HOLDS)
+    return Holds(min_row_ratio=found.take("min_row_ratio", _ratio, default=MIN_ROW_RATIO))
+
+
+def _id(raw: object) -> DatasetId:
+    return dataset_id(fields.text(raw))
+
+
+def _type(raw: object) -> str:
+    name = fields.text(raw)
+    if name == "geometry" or not is_type(name):
+        raise Wrong(f"'{name}' is not a type of column: {_TYPES}")
+    return name
+
+
+def _crs(raw: object) -> str:
+    name = fields.text(raw).upper()
+    if name not in {"EPSG:4326", "OGC:CRS84"}:
+        raise Wrong(f"'{name}' is not built yet: EPSG:4326 so far, as degrees")
+    return "EPSG:4326"
+
+
+def _precision(raw: object) -> float | None:
+    if fields.is_off(raw):
+        return None
+    precision = fields.number(raw)
+    if precision not in _PRECISIONS:
+        raise Wrong("must be off or a power of ten from 1 to 1e-15, such as 1e-9")
+    return precision
+
+
+def _ratio(raw: object) -> float | None:
+    if fields.is_off(raw):
+        return None
+    ratio = fields.number(raw)
+    if not 0 <= ratio <= 1:
+        raise Wrong("must be off or a number from 0 to 1, such as 0.7")
+    return ratio
+
+
+def _summary(faults: list[Fault]) -> str:
+    first = f"The declaration cannot be taken: {faults[0].field} {faults[0].message}"
+    more = len(faults) - 1
+    return f"{first} (and {more} more)" if more else first

@@ -1,0 +1,96 @@
+"""Declarations as they are written, stored and compared."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from ploti.server.sources.declaration import MIN_ROW_RATIO, PRECISION, Declaration
+
+READER = 1
+"""Raise it when a reader reads the same bytes otherwise: every dataset is then read again."""
+
+_READING = ("key", "geometry", "columns", "continuation")
+
+
+def as_written(declaration: Declaration) -> dict[str, object]:
+    """The settings as a declaration's file has them, without those that are as if left out.
+
+    `parse_declaration` of it gives an equal declaration.
+    """
+    source, geometry = declaration.source, declaration.geometry
+    written: dict[str, object] = {
+        "id": declaration.id,
+        "title": declaration.title,
+        "place": declaration.place,
+        "topic": declaration.topic,
+        "license": declaration.license,
+        "attribution": declaration.attribution,
+        "source": _given({"kind": source.kind, "url": source.url, "format": source.format}),
+        "key": declaration.key,
+        "geometry": _given(
+            {
+                "longitude": geometry and geometry.longitude,
+                "latitude": geometry and geometry.latitude,
+                "crs": geometry and geometry.crs,
+                "precision": _unless(PRECISION, declaration.precision),
+            }
+        ),
+        "columns": declaration.columns,
+        "holds": _given({"min_row_ratio": _unless(MIN_ROW_RATIO, declaration.holds.min_row_ratio)}),
+        "continuation": declaration.continuation,
+    }
+    return _given(written)
+
+
+def canonical(declaration: Declaration) -> bytes:
+    """One JSON text for all ways to write the same declaration."""
+    return _sorted_json(as_written(declaration))
+
+
+def reading_key(declaration: Declaration) -> str:
+    """What makes two reads of the same bytes alike: equal keys, equal builds.
+
+    A sha256 over the settings that a build obeys and the number of the readers' behaviour; filing,
+    texts for people and the thresholds of review are not in it.
+    """
+    written = as_written(declaration)
+    obeyed = {name: written.get(name) for name in _READING} | {
+        "format": declaration.source.format,
+        "reader": READER,
+    }
+    return hashlib.sha256(_sorted_json(obeyed)).hexdigest()
+
+
+def changed_settings(before: Declaration | None, after: Declaration) -> list[str]:
+    """The settings that are other than before, such as `title` or `source.url`, sorted.
+
+    Before the first declaration every setting was left out.
+    """
+    old = _flat(as_written(before)) if before else {}
+    new = _flat(as_written(after))
+    return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+
+
+def _given(settings: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in settings.items() if value not in (None, [], {})}
+
+
+def _unless(default: float, value: float | None) -> float | str | None:
+    if value is None:
+        return "off"
+    return None if value == default else value
+
+
+def _flat(settings: dict[str, object]) -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            flat |= {f"{name}.{inner}": each for inner, each in value.items()}
+        else:
+            flat[name] = value
+    return flat
+
+
+def _sorted_json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
