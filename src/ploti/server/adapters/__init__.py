@@ -1,0 +1,1 @@
+"""Adapters: one module or folder a port; only the composition root names them."""

@@ -1,0 +1,214 @@
+"""Blobs as files below one folder: each whole and on the disk before its name is there."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import os
+import re
+import shutil
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+from ploti.errors import NotFound, SourceError
+from ploti.model.wire import Instant
+from ploti.server.adapters.blobs.signing import LinkSigner
+from ploti.server.ports.links import Link
+from ploti.server.ports.outside import StoredBlob
+
+T = TypeVar("T")
+
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_BATCH = 1 << 20
+"""Bytes gathered before a thread writes them: a hop for each network chunk would cost more."""
+
+_THREADS = 4
+_UNFINISHED = ".unfinished"
+
+
+class FolderBlobs:
+    """The Blobs and LinkedFiles ports over a folder that this process alone writes.
+
+    What an earlier process left unfinished is removed when the folder is opened.
+    """
+
+    def __init__(self, folder: Path, *, signer: LinkSigner) -> None:
+        self._root = folder
+        self._signer = signer
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="blobs")
+        self._numbers = itertools.count()
+        self._tree = threading.Lock()
+        self._unfinished = folder / _UNFINISHED
+        shutil.rmtree(self._unfinished, ignore_errors=True)
+        self._unfinished.mkdir(parents=True)
+
+    async def receive(self, name: str, chunks: AsyncIterator[bytes], *, limit: int) -> StoredBlob:
+        """Keep a stream; raises SourceError where it is longer than `limit` bytes."""
+        path = self._path(name)
+        part = self._unfinished / str(next(self._numbers))
+        digest = hashlib.sha256()
+        size = 0
+        try:
+            with await self._run(lambda: part.open("wb")) as file:
+                async for batch in _batches(chunks):
+                    size += len(batch)
+                    if size > limit:
+                        raise SourceError(f"is larger than {limit} bytes (PLOTI_MAX_SOURCE)")
+                    await self._run(lambda batch=batch: _write(file, batch, digest))  # type: ignore[misc]
+                await self._run(lambda: _sync(file))
+            await self._run(lambda: self._place(part, path))
+        finally:
+            part.unlink(missing_ok=True)
+        return StoredBlob(name=name, bytes=size, sha256=digest.hexdigest())
+
+    async def adopt(self, name: str, path: str) -> None:
+        """Keep the file at `path`, which is gone afterwards; durable once this returns."""
+        await self._run(lambda: self._adopt(Path(path), self._path(name)))
+
+    @asynccontextmanager
+    async def local(self, name: str) -> AsyncIterator[str]:
+        """A path at which the blob can be read while the context is open."""
+        yield str(self._path(name))
+
+    async def read(self, name: str) -> bytes:
+        """A small blob whole; raises NotFound."""
+        return await self._run(lambda: self._read(name))
+
+    async def delete(self, name: str) -> None:
+        """Remove a blob; nothing happens where there is none."""
+        await self._run(lambda: self._delete(self._path(name)))
+
+    async def names(self, prefix: str) -> list[str]:
+        """All names below a prefix, which ends in a slash or is empty; sorted."""
+        folder = self._path(prefix.rstrip("/")) if prefix else self._root
+        return await self._run(lambda: self._names(folder))
+
+    def link(self, name: str, *, file_name: str, sha256: str, expires_at: Instant) -> str:
+        """An address at which the blob can be had without a key until `expires_at`."""
+        self._path(name)
+        return self._signer.link(name, file_name=file_name, sha256=sha256, expires_at=expires_at)
+
+    def check(self, blob: str, query: Mapping[str, str]) -> Link:
+        """What the link says; raises Forbidden where it is expired or was changed."""
+        return self._signer.check(blob, query)
+
+    @asynccontextmanager
+    async def open(self, blob: str) -> AsyncIterator[OpenBlob]:
+        """The blob, open while the context is; raises NotFound where it is not kept any more."""
+        file = await self._run(lambda: self._open(blob))
+        try:
+            yield OpenBlob(file, self._pool)
+        finally:
+            await self._run(file.close)
+
+    def close(self) -> None:
+        """End the threads; what was being written is finished first."""
+        self._pool.shutdown()
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    def _path(self, name: str) -> Path:
+        parts = name.split("/")
+        if not all(_PART.fullmatch(part) for part in parts):
+            raise ValueError(f"'{name}' is no name for a blob")
+        return self._root.joinpath(*parts)
+
+    def _adopt(self, source: Path, path: Path) -> None:
+        with source.open("rb") as file:
+            os.fsync(file.fileno())
+        self._place(source, path)
+
+    def _place(self, source: Path, path: Path) -> None:
+        with self._tree:
+            if path.exists():
+                raise FileExistsError(f"blob {path.name} is there already")
+            self._make_folder(path.parent)
+            source.rename(path)
+            _sync_folder(path.parent)
+
+    def _make_folder(self, folder: Path) -> None:
+        if not folder.is_dir():
+            self._make_folder(folder.parent)
+            folder.mkdir()
+            _sync_folder(folder.parent)
+
+    def _read(self, name: str) -> bytes:
+        with self._open(name) as file:
+            return file.read()
+
+    def _open(self, name: str) -> BinaryIO:
+        try:
+            return self._path(name).open("rb")
+        except FileNotFoundError:
+            raise NotFound("This file is not kept any more.") from None
+
+    def _delete(self, path: Path) -> None:
+        with self._tree:
+            path.unlink(missing_ok=True)
+            for folder in path.parents:
+                if folder == self._root or not _remove_empty(folder):
+                    return
+
+    def _names(self, folder: Path) -> list[str]:
+        return sorted(
+            str(path.relative_to(self._root))
+            for path in folder.rglob("*")
+            if path.is_file() and self._unfinished not in path.parents
+        )
+
+
+class OpenBlob:
+    """An open file, read by place in the pool's threads."""
+
+    def __init__(self, file: BinaryIO, pool: ThreadPoolExecutor) -> None:
+        self._file = file.fileno()
+        self._pool = pool
+        self.bytes = os.fstat(self._file).st_size
+
+    async def read(self, start: int, *, length: int) -> bytes:
+        """Up to `length` bytes from `start` on; none at the end."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, os.pread, self._file, length, start)
+
+
+async def _batches(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    gathered = bytearray()
+    async for chunk in chunks:
+        gathered += chunk
+        if len(gathered) >= _BATCH:
+            yield bytes(gathered)
+            gathered.clear()
+    if gathered:
+        yield bytes(gathered)
+
+
+def _write(file: BinaryIO, batch: bytes, digest: hashlib._Hash) -> None:
+    digest.update(batch)
+    file.write(batch)
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_empty(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except OSError:
+        return False
+    return True
