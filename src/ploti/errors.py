@@ -1,15 +1,15 @@
-"""The error tree, and the one table that gives each code its HTTP status, exit status and retry.
+"""The error tree, and the one table that gives each code its HTTP status, exit status and retry."""
 
-    PlotiError
-      ApiError                  an answer of the server, one class a code
-        InvalidInput, Unauthenticated, Forbidden, NotFound, NotSubscribed, OutsideCoverage,
-        NotDeliverable, Conflict, Expired, TooLarge, RateLimited, Unavailable
-      TransportError            no answer: the server cannot be reached, or broke off
-      ConfigError               what was given to this side is missing or wrong
-      SourceError               a source cannot be read as it stands
-      SyncError                 a destination cannot be kept in step
-        DestinationBusy, VerificationFailed
-"""
+# PlotiError
+#   ApiError                  an answer of the server, one class a code
+#     InvalidInput, Unauthenticated, Forbidden, NotFound, MethodNotAllowed, NotSubscribed,
+#     OutsideCoverage, NotDeliverable, Conflict, Expired, TooLarge, RateLimited,
+#     InternalError, Unavailable
+#   TransportError            no answer: the server cannot be reached, or broke off
+#   ConfigError               what was given to this side is missing or wrong
+#   SourceError               a source cannot be read as it stands
+#   SyncError                 a destination cannot be kept in step
+#     DestinationBusy, VerificationFailed
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class ApiError(PlotiError):
         self.retry_after = retry_after
 
     def __init_subclass__(cls) -> None:
-        cls.exit_status = MEANINGS[cls.code].exit_status  # type: ignore[misc]
+        cls.exit_status = MEANINGS[cls.code].exit_status
 
 
 class InvalidInput(ApiError):

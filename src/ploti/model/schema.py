@@ -199,7 +199,7 @@ def _key_change(base: Schema, new: Schema) -> KeyChange | None:
 
 def _geometry_change(base: Schema, new: Schema) -> GeometryChange | None:
     def place(geometry: Geometry | None) -> tuple[str, str] | None:
-        return geometry and (geometry.column, geometry.crs)
+        return None if geometry is None else (geometry.column, geometry.crs)
 
     if place(base.geometry) == place(new.geometry):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar, dataclass_transform
 
 import msgspec
 
@@ -36,6 +36,7 @@ class Instant(datetime):
         return f"{self:%Y-%m-%dT%H:%M:%S}.{self.microsecond // 1000:03d}Z"
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Value(msgspec.Struct, frozen=True, rename="camel"):
     """The base of every value that travels: snake_case here, camelCase on the wire.
 
@@ -50,9 +51,9 @@ def _encode_hook(value: object) -> object:
     raise NotImplementedError(f"{type(value).__name__} has no form on the wire")
 
 
-def _decode_hook(kind: type, value: Any) -> Any:
+def _decode_hook(kind: type, value: object) -> object:
     if kind is Instant:
-        return Instant.parse(value)
+        return Instant.parse(str(value))
     if kind is object:
         return value
     raise NotImplementedError(f"{kind.__name__} has no form on the wire")
@@ -76,6 +77,6 @@ def convert(value: object, kind: type[T]) -> T:
     return msgspec.convert(value, type=kind, dec_hook=_decode_hook)
 
 
-def plain(value: object) -> Any:
+def plain(value: object) -> object:
     """Dicts, lists, texts and numbers, as they stand in the JSON."""
     return msgspec.to_builtins(value, enc_hook=_encode_hook)
