@@ -20,7 +20,7 @@ class Link(Value, kw_only=True):
 class OpenFile(Protocol):
     """A blob that is open for reading; it stays whole even where it is deleted meanwhile."""
 
-    bytes: int
+    size: int
 
     async def read(self, start: int, *, length: int) -> bytes:
         """Up to `length` bytes from `start` on; none at the end."""

@@ -1,0 +1,168 @@
+"""What the store keeps, as frozen values: one class a table."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NewType
+
+from ploti.model.admin import Finding, HoldState
+from ploti.model.event import HoldReason
+from ploti.model.ids import DatasetId, HoldId, KeyId, MemberId, SubscriptionId, WorkspaceId
+from ploti.model.schema import Schema, SchemaChange
+from ploti.model.subscription import Selection
+from ploti.model.version import Counts, ResyncReason
+from ploti.model.wire import Instant, Value
+from ploti.server.build.candidate import FileRole
+from ploti.server.release.known import Known
+from ploti.server.sources.declaration import Declaration
+
+AttemptId = NewType("AttemptId", str)
+
+
+class KeyRow(Value, kw_only=True):
+    """An API key: of the secret itself only its first letters and a digest are kept."""
+
+    id: KeyId
+    workspace_id: WorkspaceId
+    member_id: MemberId
+    permissions: list[str]
+    prefix: str
+    digest: str
+    created_at: Instant
+
+
+class DatasetRow(Value, kw_only=True):
+    """A dataset; `next_number` is what its next version on hold or released takes."""
+
+    id: DatasetId
+    declaration: Declaration
+    deliverable: bool
+    next_number: int
+    current_version: int | None
+    last_checked_at: Instant | None
+
+
+class VersionState(StrEnum):
+    """What became of a version that took a number."""
+
+    HELD = "held"
+    RELEASED = "released"
+    DISCARDED = "discarded"
+    REPLACED = "replaced"
+
+
+class VersionRow(Value, kw_only=True):
+    """A version that took a number; `previous_version` is its base.
+
+    `published_at`, and `reason` (None too where it is sent as changes), are set by its release.
+    With a faulty key there are no counts and no digest.
+    """
+
+    dataset_id: DatasetId
+    version: int
+    state: VersionState
+    attempt_id: AttemptId
+    previous_version: int | None
+    schema_version: str
+    schema_change: SchemaChange | None
+    row_count: int
+    counts: Counts | None
+    reason: ResyncReason | None
+    content_digest: str | None
+    built_at: Instant
+    published_at: Instant | None
+    source_fetched_at: Instant
+
+
+class FileRow(Value, kw_only=True):
+    """One file of a version, in the blob of this name."""
+
+    dataset_id: DatasetId
+    version: int
+    role: FileRole
+    format: str
+    blob: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class StateRow(Known, kw_only=True):
+    """A source's state that is current, on hold or discarded last; its blob lives that long."""
+
+    dataset_id: DatasetId
+    attempt_id: AttemptId
+    blob: str | None
+    name: str
+    fetched_at: Instant
+
+
+class HoldRow(Value, kw_only=True):
+    """A review of a version."""
+
+    id: HoldId
+    dataset_id: DatasetId
+    version: int
+    reason: HoldReason
+    state: HoldState
+    since: Instant
+    findings: list[Finding]
+    releasable: bool
+    decided_at: Instant | None = None
+    decided_by: str | None = None
+    note: str | None = None
+
+
+class AttemptRow(Value, kw_only=True):
+    """A build under way: what it leaves lies below its own names, `version` in them.
+
+    `source_blob` is the state it reads; an attempt that starts again reads the same one.
+    """
+
+    id: AttemptId
+    dataset_id: DatasetId
+    version: int
+    source_blob: str
+    started_at: Instant
+
+
+class SubscriptionRow(Value, kw_only=True):
+    """A subscription of a workspace."""
+
+    id: SubscriptionId
+    workspace_id: WorkspaceId
+    name: str
+    selection: Selection
+    created_at: Instant
+
+
+class ListedDataset(Value, kw_only=True):
+    """A dataset with what the catalogue says of it."""
+
+    dataset: DatasetRow
+    current: VersionRow | None
+    key_columns: list[str]
+    hold: HoldRow | None
+    subscribed: bool
+
+
+class ListedHold(Value, kw_only=True):
+    """A hold with its version, and the rows of the version that it was measured against."""
+
+    hold: HoldRow
+    version: VersionRow
+    base_row_count: int | None
+
+
+class DeliveredDataset(Value, kw_only=True):
+    """A dataset of a subscription with its current version."""
+
+    dataset_id: DatasetId
+    current: VersionRow | None
+
+
+class VersionContent(Value, kw_only=True):
+    """The large parts of a version: its schema and, as finished JSON, its 256 digest buckets."""
+
+    schema: Schema
+    buckets: str

@@ -1,0 +1,349 @@
+"""Port of the database: a unit of work over small repositories, read and written in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from ploti.model.admin import HoldState
+from ploti.model.event import EventType
+from ploti.model.ids import DatasetId, HoldId, MemberId, SubscriptionId, WorkspaceId
+from ploti.model.wire import Instant
+from ploti.server.eventlog.drafts import Draft, Standing
+from ploti.server.eventlog.paging import Extent
+from ploti.server.eventlog.render import Body
+from ploti.server.membership.principal import Principal
+from ploti.server.membership.selection import Filing
+from ploti.server.ports.rows import (
+    AttemptId,
+    AttemptRow,
+    DatasetRow,
+    DeliveredDataset,
+    FileRow,
+    HoldRow,
+    KeyRow,
+    ListedDataset,
+    ListedHold,
+    StateRow,
+    SubscriptionRow,
+    VersionContent,
+    VersionRow,
+)
+from ploti.server.release.known import Role
+
+T = TypeVar("T")
+
+
+class Keys(Protocol):
+    """Workspaces, their members and keys."""
+
+    def is_set_up(self) -> bool:
+        """Whether there is any workspace."""
+        ...
+
+    def add_workspace(self, workspace_id: WorkspaceId, *, name: str, now: Instant) -> None:
+        """Keep a new workspace."""
+        ...
+
+    def add_member(self, member_id: MemberId, *, of: WorkspaceId, name: str, now: Instant) -> None:
+        """Keep a new member of a workspace."""
+        ...
+
+    def add(self, key: KeyRow) -> None:
+        """Keep a new key."""
+        ...
+
+    def principal(self, digest: str) -> Principal | None:
+        """Who calls with the key of this digest; None where it is not known."""
+        ...
+
+
+class Datasets(Protocol):
+    """Declared datasets."""
+
+    def lock_catalogue(self, *, exclusive: bool) -> None:
+        """Shared to change a subscription, exclusive to declare or file a dataset."""
+        ...
+
+    def add(self, dataset: DatasetRow) -> None:
+        """Keep a new dataset."""
+        ...
+
+    def save(self, dataset: DatasetRow) -> None:
+        """Keep what changed of a dataset that was locked before."""
+        ...
+
+    def get(self, dataset_id: DatasetId) -> DatasetRow | None:
+        """A dataset; None where none was declared."""
+        ...
+
+    def lock(self, dataset_id: DatasetId) -> DatasetRow | None:
+        """A dataset that nobody else changes or joins until the transaction ends."""
+        ...
+
+    def lock_standing(self, dataset_ids: Collection[DatasetId]) -> list[Standing]:
+        """How datasets stand, by id; no release passes any of them until the transaction ends."""
+        ...
+
+    def filings(self) -> list[Filing]:
+        """Where every dataset is filed."""
+        ...
+
+    def listed(self, dataset_id: DatasetId, *, workspace: WorkspaceId) -> ListedDataset | None:
+        """A dataset as the catalogue shows it to a workspace."""
+        ...
+
+    def page(
+        self,
+        *,
+        workspace: WorkspaceId,
+        after: DatasetId | None,
+        limit: int,
+        place: str | None = None,
+        topic: str | None = None,
+        deliverable: bool = False,
+    ) -> list[ListedDataset]:
+        """Datasets by id; `place` and `topic` take in all below, `deliverable` only such."""
+        ...
+
+
+class Versions(Protocol):
+    """Versions that took a number, their files and their source states."""
+
+    def add(self, version: VersionRow, *, content: VersionContent, files: list[FileRow]) -> None:
+        """Keep a new version with its files."""
+        ...
+
+    def save(self, version: VersionRow) -> None:
+        """Keep what changed of a version."""
+        ...
+
+    def get(self, dataset_id: DatasetId, number: int) -> VersionRow | None:
+        """A version in whatever state; None where the number was never taken."""
+        ...
+
+    def content(self, dataset_id: DatasetId, number: int) -> VersionContent:
+        """The schema and buckets of a version that there is."""
+        ...
+
+    def files(self, dataset_id: DatasetId, number: int) -> list[FileRow]:
+        """The files of a version."""
+        ...
+
+    def drop_files(self, dataset_id: DatasetId, number: int) -> None:
+        """Forget a version's files; the sweep removes their blobs."""
+        ...
+
+    def released(self, dataset_id: DatasetId, *, after: int, limit: int) -> list[VersionRow]:
+        """Released versions above a number, oldest first."""
+        ...
+
+
+class States(Protocol):
+    """The source states that are kept of each dataset, one a role."""
+
+    def of(self, dataset_id: DatasetId) -> dict[Role, StateRow]:
+        """The states of a dataset."""
+        ...
+
+    def put(self, state: StateRow) -> None:
+        """Keep a state in its role, in place of the one that had it."""
+        ...
+
+    def drop(self, dataset_id: DatasetId, role: Role) -> None:
+        """Forget the state in this role, if there is one."""
+        ...
+
+
+class Holds(Protocol):
+    """Reviews of versions."""
+
+    def add(self, hold: HoldRow) -> None:
+        """Keep a new hold."""
+        ...
+
+    def save(self, hold: HoldRow) -> None:
+        """Keep a hold's end."""
+        ...
+
+    def get(self, hold_id: HoldId) -> ListedHold | None:
+        """A hold with its version."""
+        ...
+
+    def open_of(self, dataset_id: DatasetId) -> HoldRow | None:
+        """The dataset's open hold: there is one at most."""
+        ...
+
+    def page(
+        self, *, before: tuple[Instant, HoldId] | None, limit: int, state: HoldState | None
+    ) -> list[ListedHold]:
+        """Holds that began before another one, newest first."""
+        ...
+
+
+class Builds(Protocol):
+    """Attempts to build: recorded before their first byte, so that no leftover is unknown."""
+
+    def add(self, attempt: AttemptRow) -> None:
+        """Record an attempt as open."""
+        ...
+
+    def end(self, attempt_id: AttemptId) -> None:
+        """Mark an attempt ended and to be swept; an ended one too, when what it left lost use."""
+        ...
+
+    def end_open(self) -> None:
+        """Mark every open attempt ended: at the start, when none can be running."""
+        ...
+
+    def to_sweep(self) -> list[AttemptRow]:
+        """The ended attempts that may have left something without use."""
+        ...
+
+    def kept(self, attempt: AttemptRow) -> set[str]:
+        """The blobs of an attempt that a version, a state or an open attempt still uses."""
+        ...
+
+    def swept(self, attempt_id: AttemptId) -> None:
+        """Mark that of an attempt only what is in use is left."""
+        ...
+
+
+class Subscriptions(Protocol):
+    """Subscriptions; each has a log."""
+
+    def add(self, subscription: SubscriptionRow) -> None:
+        """Keep a new subscription, with an empty log."""
+        ...
+
+    def save(self, subscription: SubscriptionRow) -> None:
+        """Keep what changed of a subscription."""
+        ...
+
+    def delete(self, subscription_id: SubscriptionId) -> None:
+        """Remove a subscription, its memberships and its log."""
+        ...
+
+    def get(
+        self, subscription_id: SubscriptionId, *, workspace: WorkspaceId
+    ) -> SubscriptionRow | None:
+        """A subscription of this workspace."""
+        ...
+
+    def page(
+        self,
+        *,
+        workspace: WorkspaceId,
+        after: tuple[Instant, SubscriptionId] | None,
+        limit: int,
+    ) -> list[SubscriptionRow]:
+        """The workspace's subscriptions made after another one, oldest first."""
+        ...
+
+    def every(self) -> list[SubscriptionRow]:
+        """The subscriptions of all workspaces, by id."""
+        ...
+
+
+class Memberships(Protocol):
+    """Which subscription delivers which dataset."""
+
+    def of(self, subscription_id: SubscriptionId) -> set[DatasetId]:
+        """The datasets that a subscription delivers."""
+        ...
+
+    def delivering(self, dataset_id: DatasetId) -> set[SubscriptionId]:
+        """The subscriptions that deliver a dataset."""
+        ...
+
+    def delivers(self, workspace_id: WorkspaceId, dataset_id: DatasetId) -> bool:
+        """Whether any subscription of the workspace delivers the dataset."""
+        ...
+
+    def join(self, pairs: Collection[tuple[SubscriptionId, DatasetId]]) -> None:
+        """Record that datasets are delivered."""
+        ...
+
+    def leave(self, pairs: Collection[tuple[SubscriptionId, DatasetId]]) -> None:
+        """Record that datasets are delivered no more."""
+        ...
+
+    def manifest(self, subscription_id: SubscriptionId) -> list[DeliveredDataset]:
+        """The datasets that a subscription delivers with their current versions, by id."""
+        ...
+
+
+class Log(Protocol):
+    """The numbered, gap-free event logs of the subscriptions."""
+
+    def append(
+        self, drafts: Sequence[Draft], *, to: Collection[SubscriptionId], now: Instant
+    ) -> None:
+        """Give each of these logs the drafts, in this order, with consecutive numbers."""
+        ...
+
+    def append_to_members(
+        self, drafts: Sequence[Draft], *, dataset_id: DatasetId, now: Instant
+    ) -> None:
+        """The same for every subscription that delivers the dataset, which is locked."""
+        ...
+
+    def extent(self, subscription_id: SubscriptionId) -> Extent:
+        """The oldest kept and the newest number of a log that there is."""
+        ...
+
+    def last_numbers(self, ids: Collection[SubscriptionId]) -> dict[SubscriptionId, int]:
+        """The newest number of each of these logs that there is."""
+        ...
+
+    def page(
+        self,
+        subscription_id: SubscriptionId,
+        *,
+        after: int,
+        up_to: int,
+        limit: int,
+        types: frozenset[EventType],
+    ) -> list[tuple[int, Body]]:
+        """Events between two positions, oldest first; no types means all."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """One transaction, or one consistent moment to read.
+
+    What decides which datasets a subscription delivers first takes the catalogue's lock; then
+    come subscriptions, datasets by id, and counters by subscription id (delivery, 'Appending').
+    """
+
+    keys: Keys
+    datasets: Datasets
+    versions: Versions
+    states: States
+    holds: Holds
+    builds: Builds
+    subscriptions: Subscriptions
+    memberships: Memberships
+    log: Log
+
+
+class Store(Protocol):
+    """The database. Work is a plain function of a transaction and runs in a thread of the store."""
+
+    async def read(self, work: Callable[[Transaction], T]) -> T:
+        """Run work that only reads, over one consistent moment."""
+        ...
+
+    async def write(self, work: Callable[[Transaction], T]) -> T:
+        """Run work in one transaction: all of it is durable when this returns, or none."""
+        ...
+
+    def on_log(self, bell: Callable[[], None]) -> None:
+        """Have `bell` called, in a thread of the store, after each commit that added events."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what is under way and let the database go."""
+        ...
