@@ -169,7 +169,7 @@ class OpenBlob:
     def __init__(self, file: BinaryIO, pool: ThreadPoolExecutor) -> None:
         self._file = file.fileno()
         self._pool = pool
-        self.bytes = os.fstat(self._file).st_size
+        self.size = os.fstat(self._file).st_size
 
     async def read(self, start: int, *, length: int) -> bytes:
         """Up to `length` bytes from `start` on; none at the end."""

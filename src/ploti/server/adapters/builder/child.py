@@ -1,0 +1,52 @@
+"""The child's side: bind itself, do the order, report, and end when the server does."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+
+from ploti.errors import SourceError
+from ploti.model.wire import decode, encode
+from ploti.server.adapters.builder.limits import Task, bind
+from ploti.server.build.candidate import Broken, BuildOrder, BuildResult
+
+Work = Callable[[BuildOrder, int], BuildResult]
+"""A build: the order and the bytes of memory that the whole process may take."""
+
+ABANDONED = 70
+
+
+def run_child(work: Work, *, out_of_memory: tuple[type[Exception], ...] = ()) -> None:
+    """Do the one order on standard input and write its result to the descriptor in argv.
+
+    `out_of_memory` are the errors besides MemoryError by which libraries say that memory ran out.
+    """
+    task = decode(sys.stdin.buffer.readline(), Task)
+    threading.Thread(target=_end_with_the_server, daemon=True).start()
+    bind(task.limits)
+    result = _attempt(work, task, (MemoryError, *out_of_memory))
+    with os.fdopen(int(sys.argv[1]), "wb") as report:
+        report.write(encode(result))
+
+
+def _attempt(work: Work, task: Task, out_of_memory: tuple[type[Exception], ...]) -> BuildResult:
+    try:
+        return work(task.order, task.limits.memory)
+    except SourceError as error:
+        return Broken(detail=error.detail)
+    except out_of_memory:
+        return Broken(detail=say_out_of_memory(task.limits.memory))
+
+
+def say_out_of_memory(limit: int) -> str:
+    """The reason of a build that took more than it may."""
+    return f"the build needs more memory than the {limit >> 20} MiB of PLOTI_BUILD_MEMORY"
+
+
+def _end_with_the_server() -> None:
+    """Nobody is left to take the result once the server's end of the pipe is closed."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os._exit(ABANDONED)

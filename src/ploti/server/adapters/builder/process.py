@@ -1,0 +1,155 @@
+"""The server's side: start the child, wait for its report, and say why there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import structlog
+
+from ploti.model.wire import decode, encode
+from ploti.server.adapters.builder.child import say_out_of_memory
+from ploti.server.adapters.builder.limits import Limits, Task
+from ploti.server.build.candidate import Broken, BuildOrder, BuildResult
+
+_LOG = structlog.get_logger()
+_LONGEST_REPORT = 64 << 20
+_LONGEST_COMPLAINT = 16 << 10
+_Pipes = tuple[asyncio.StreamWriter, asyncio.StreamReader]
+_INSIDE = "the build failed inside ploti; the server's log has the reason"
+
+
+class ProcessBuilder:
+    """The Builder port: Python runs `entry` in a folder below `folder`, one build at a time.
+
+    The child gets a session, an environment and a folder of its own, and nothing of the server's:
+    no descriptors but its pipes, no variables, no secrets. What earlier builds left in `folder` is
+    removed when the builder is made.
+    """
+
+    def __init__(self, folder: Path, *, entry: Sequence[str], limits: Limits) -> None:
+        self._folder = folder
+        self._entry = entry
+        self._limits = limits
+        self._turn = asyncio.Semaphore(1)
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="builder")
+        self._numbers = itertools.count()
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+
+    @asynccontextmanager
+    async def folder(self) -> AsyncIterator[str]:
+        """An empty folder for one build, gone with all it holds when the context closes."""
+        folder = self._folder / str(next(self._numbers))
+        folder.mkdir(mode=0o700)
+        try:
+            yield str(folder)
+        finally:
+            await self._run(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+    async def build(self, order: BuildOrder) -> BuildResult:
+        """Run the order and wait; a child that dies gives `Broken` with its reason."""
+        async with self._turn:
+            return await self._build(order)
+
+    def close(self) -> None:
+        """End the thread that clears folders away."""
+        self._pool.shutdown()
+
+    async def _build(self, order: BuildOrder) -> BuildResult:
+        reading, writing = os.pipe()
+        try:
+            child = await self._start(order.folder, writing)
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        try:
+            return await self._wait(child, order, reading)
+        finally:
+            _kill(child)
+            await child.wait()
+
+    async def _start(self, folder: str, report: int) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-X", "utf8", *self._entry, str(report)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            pass_fds=[report],
+            cwd=folder,
+            env={"HOME": folder, "TMPDIR": folder, "LANG": "C.UTF-8", "TZ": "UTC"},
+            start_new_session=True,
+        )
+
+    async def _wait(
+        self, child: asyncio.subprocess.Process, order: BuildOrder, reading: int
+    ) -> BuildResult:
+        stdin, stderr = cast("_Pipes", (child.stdin, child.stderr))
+        stdin.write(encode(Task(limits=self._limits, order=order)) + b"\n")
+        try:
+            async with asyncio.timeout(self._limits.seconds), _opened(reading) as pipe:
+                report, complaint, status = await asyncio.gather(
+                    _read(pipe, _LONGEST_REPORT), _read(stderr, _LONGEST_COMPLAINT), child.wait()
+                )
+        except TimeoutError:
+            return Broken(detail=self._say_too_slow())
+        if status == 0:
+            return decode(report, BuildResult)  # type: ignore[arg-type]
+        return self._explain(status, complaint.decode("utf-8", "replace"), order)
+
+    def _explain(self, status: int, complaint: str, order: BuildOrder) -> Broken:
+        _LOG.error(
+            "build died", dataset=order.dataset_id, status=status, complaint=complaint.strip()
+        )
+        match -status:
+            case signal.SIGXCPU:
+                return Broken(detail=self._say_too_slow())
+            case signal.SIGABRT | signal.SIGSEGV | signal.SIGBUS:
+                return Broken(detail=f"{say_out_of_memory(self._limits.memory)}, or crashed")
+            case signal.SIGKILL:
+                return Broken(detail="the build was killed by the system, perhaps for its memory")
+            case _:
+                return Broken(detail=_INSIDE)
+
+    def _say_too_slow(self) -> str:
+        return f"the build ran longer than the {self._limits.seconds} s of PLOTI_BUILD_SECONDS"
+
+    async def _run(self, work: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+
+@asynccontextmanager
+async def _opened(descriptor: int) -> AsyncIterator[asyncio.StreamReader]:
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", buffering=0)
+    )
+    try:
+        yield reader
+    finally:
+        transport.close()
+
+
+async def _read(pipe: asyncio.StreamReader, limit: int) -> bytes:
+    """All that comes, of which the first `limit` bytes are kept."""
+    kept = bytearray()
+    while chunk := await pipe.read(1 << 16):
+        kept += chunk[: limit - len(kept)]
+    return bytes(kept)
+
+
+def _kill(child: asyncio.subprocess.Process) -> None:
+    """End the child and all that it started, which share its session."""
+    if child.returncode is None:
+        os.killpg(child.pid, signal.SIGKILL)

@@ -1,0 +1,248 @@
+"""The child that builds: confined, without secrets, and never a reason to wonder why it died."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+import uvloop
+
+from ploti.model.ids import DatasetId
+from ploti.server.adapters.builder import Limits, ProcessBuilder
+from ploti.server.build.candidate import Broken, BuildOrder, BuildResult, Unchanged
+from ploti.server.sources.declaration import Declaration
+
+T = TypeVar("T")
+GIB = 1 << 30
+OPENING = """
+import os, sys, signal, resource, time
+from ploti.errors import SourceError
+from ploti.server.adapters.builder import run_child
+from ploti.server.build.candidate import Unchanged
+def say(*facts): return Unchanged(state_digest=" ".join(str(fact) for fact in facts))
+def work(order, memory):
+"""
+CLOSING = "\nrun_child(work)"
+
+Make = Callable[..., ProcessBuilder]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    def make(body: str, *, seconds: int = 60, memory: int = GIB) -> ProcessBuilder:
+        script = tmp_path / "child.py"
+        script.write_text(OPENING + "\n".join(f"    {line}" for line in body.split("\n")) + CLOSING)
+        limits = Limits(memory=memory, seconds=seconds, file_size=1 << 20)
+        return ProcessBuilder(tmp_path / "work", entry=[str(script)], limits=limits)
+
+    return make
+
+
+def order_in(folder: str) -> BuildOrder:
+    dataset = DatasetId("ds_a")
+    return BuildOrder(
+        dataset_id=dataset,
+        declaration=Declaration(id=dataset, title="A", place="us", topic="a"),
+        version=3,
+        base=None,
+        source="state.csv",
+        source_name="a.csv",
+        folder=folder,
+    )
+
+
+async def build(builder: ProcessBuilder) -> BuildResult:
+    async with builder.folder() as folder:
+        return await builder.build(order_in(folder))
+
+
+def run(work: Awaitable[T]) -> T:
+    async def main() -> T:
+        return await work
+
+    return uvloop.run(main())
+
+
+def said(result: BuildResult) -> list[str]:
+    assert isinstance(result, Unchanged), result
+    return result.state_digest.split()
+
+
+def reason(result: BuildResult) -> str:
+    assert isinstance(result, Broken), result
+    assert "\n" not in result.detail
+    assert "Traceback" not in result.detail
+    return result.detail
+
+
+def test_the_child_gets_the_order_and_its_result_comes_back(make: Make) -> None:
+    result = run(build(make("return say(order.dataset_id, order.version, order.source, memory)")))
+    assert said(result) == ["ds_a", "3", "state.csv", str(GIB)]
+
+
+def test_the_child_has_no_variables_but_those_of_its_folder(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLOTI_API_KEY", "ploti_secret")
+    result = run(build(make("return say(*sorted(os.environ))")))
+    assert set(said(result)) <= {"HOME", "LANG", "TMPDIR", "TZ", "LC_CTYPE"}
+
+
+def test_the_child_has_no_descriptors_of_the_server(make: Make, tmp_path: Path) -> None:
+    secret = (tmp_path / "secret").open("w")
+    os.set_inheritable(secret.fileno(), True)
+    body = "return say(*(os.readlink(f'/proc/self/fd/{n}').partition(':')[0]"
+    listing = " for n in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{n}')))"
+    with secret:
+        kinds = said(run(build(make(body + listing))))
+    assert set(kinds) <= {"pipe", "socket", "/dev/null"}
+
+
+def test_the_child_works_in_its_own_folder_and_session_and_gives_way(make: Make) -> None:
+    body = "return say(os.getcwd() == order.folder, os.getsid(0) == os.getpid(), os.nice(0))"
+    assert said(run(build(make(body)))) == ["True", "True", "10"]
+
+
+def test_the_folder_of_a_build_is_gone_with_all_it_holds(make: Make, tmp_path: Path) -> None:
+    run(build(make("open('left', 'w').write('x'); os.mkdir('sub'); return say(1)")))
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_what_a_killed_server_left_is_gone_at_the_next_start(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "work/0").mkdir(parents=True)
+    (tmp_path / "work/0/half").write_bytes(b"x")
+    make("return say(1)")
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_a_source_error_is_the_reason_as_it_stands(make: Make) -> None:
+    assert reason(run(build(make("raise SourceError('line 7: one cell too many')")))) == (
+        "line 7: one cell too many"
+    )
+
+
+def test_memory_over_the_limit_is_a_reason_that_names_the_setting(make: Make) -> None:
+    result = run(build(make("x = bytearray(1 << 30); return say(len(x))", memory=300 << 20)))
+    assert reason(result) == "the build needs more memory than the 300 MiB of PLOTI_BUILD_MEMORY"
+
+
+def test_the_limit_is_on_data_not_on_address_space(make: Make) -> None:
+    body = "import mmap; m = mmap.mmap(-1, 3 << 30, flags=mmap.MAP_SHARED); return say(len(m))"
+    assert said(run(build(make(body, memory=300 << 20)))) == [str(3 << 30)]
+
+
+def test_cpu_time_over_the_limit_is_a_reason_that_names_the_setting(make: Make) -> None:
+    result = run(build(make("while True: pass", seconds=1)))
+    assert reason(result) == "the build ran longer than the 1 s of PLOTI_BUILD_SECONDS"
+
+
+def test_a_child_that_only_sleeps_is_ended_in_the_same_time(make: Make) -> None:
+    began = time.monotonic()
+    result = run(build(make("time.sleep(60)", seconds=1)))
+    assert reason(result) == "the build ran longer than the 1 s of PLOTI_BUILD_SECONDS"
+    assert time.monotonic() - began < 30
+
+
+def test_a_file_over_the_limit_cannot_be_written(make: Make) -> None:
+    body = (
+        "try: open('big', 'wb').write(bytes(2 << 20)); return say('written')\n"
+        "except OSError as e: return say(e.errno)"
+    )
+    assert said(run(build(make(body)))) == ["27"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said_why"),
+    [
+        ("raise RuntimeError('/root/secret')", "failed inside ploti; the server's log"),
+        ("os._exit(3)", "failed inside ploti; the server's log"),
+        ("os.abort()", "more memory than the 1024 MiB of PLOTI_BUILD_MEMORY, or crashed"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "killed by the system"),
+        ("print('x' * 5_000_000, file=sys.stderr); os._exit(1)", "failed inside ploti"),
+    ],
+)
+def test_a_child_that_dies_is_a_broken_build_with_a_reason(
+    make: Make, body: str, said_why: str
+) -> None:
+    detail = reason(run(build(make(body))))
+    assert said_why in detail
+    assert "/root" not in detail
+
+
+def test_builds_take_turns(make: Make, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    body = f"log = open({str(log)!r}, 'a', buffering=1); log.write('+'); time.sleep(0.2)"
+    builder = make(f"{body}; log.write('-'); return say(1)")
+
+    async def main() -> None:
+        await asyncio.gather(*(build(builder) for _ in range(3)))
+
+    run(main())
+    assert log.read_text() == "+-+-+-"
+
+
+def alive(pid: int) -> bool:
+    state = Path(f"/proc/{pid}/stat")
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_for(path: Path) -> int:
+    for _ in range(1000):
+        if path.exists() and path.read_text():
+            return int(path.read_text())
+        time.sleep(0.02)
+    raise AssertionError(f"{path.name} never came")
+
+
+def wait_until_dead(pid: int) -> None:
+    for _ in range(500):
+        if not alive(pid):
+            return
+        time.sleep(0.02)
+    raise AssertionError("the child lives on")
+
+
+def writes_its_pid_and_sleeps(path: Path) -> str:
+    return f"open({str(path)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+
+
+def test_a_build_that_is_called_off_ends_its_child(make: Make, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    builder = make(writes_its_pid_and_sleeps(pid_file))
+
+    async def main() -> int:
+        task = asyncio.create_task(build(builder))
+        pid = await asyncio.to_thread(wait_for, pid_file)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return pid
+
+    assert not alive(run(main()))
+
+
+def test_a_child_ends_when_its_server_is_killed(make: Make, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    make(writes_its_pid_and_sleeps(pid_file))
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.integration.test_builder", str(tmp_path)],
+        cwd=Path(__file__).parents[2],
+    )
+    try:
+        pid = wait_for(pid_file)
+    finally:
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+    wait_until_dead(pid)
+
+
+if __name__ == "__main__":
+    tmp = Path(sys.argv[1])
+    limits = Limits(memory=GIB, seconds=60, file_size=1 << 20)
+    run(build(ProcessBuilder(tmp / "work2", entry=[str(tmp / "child.py")], limits=limits)))
