@@ -11,9 +11,14 @@ from ploti.server.sources.declaration import Declaration
 
 
 class RawKind(StrEnum):
-    """What a source itself says of a column's values; CSV knows only text, JSON knows kinds."""
+    """What a source itself says of a column's values; CSV knows only text, JSON knows kinds.
+
+    TEXT may hold anything. STRING is a text by the source's own word: no numbers are found in it,
+    only dates. JSON is JSON text, also where a column holds values of several kinds.
+    """
 
     TEXT = "text"
+    STRING = "string"
     INTEGER = "integer"
     NUMBER = "number"
     BOOLEAN = "boolean"
