@@ -1,0 +1,171 @@
+"""Datasets in tables, and how the catalogue shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Exists,
+    RowMapping,
+    Select,
+    and_,
+    exists,
+    insert,
+    outerjoin,
+    select,
+    update,
+)
+from sqlalchemy.sql import ColumnElement
+
+from ploti.model.admin import HoldState
+from ploti.model.ids import DatasetId, WorkspaceId
+from ploti.server.adapters.store.columns import columns_of, fields_of, takes_in, value_of
+from ploti.server.adapters.store.tables import (
+    catalogue,
+    dataset,
+    hold,
+    membership,
+    subscription,
+    version,
+)
+from ploti.server.eventlog.drafts import Standing, Waiting
+from ploti.server.membership.selection import Filing
+from ploti.server.ports.rows import DatasetRow, HoldRow, ListedDataset, VersionRow
+
+_CURRENT = and_(
+    version.c.dataset_id == dataset.c.id, version.c.version == dataset.c.current_version
+)
+_WAITING = and_(hold.c.dataset_id == dataset.c.id, hold.c.state == HoldState.OPEN)
+_STANDING = outerjoin(outerjoin(dataset, version, _CURRENT), hold, _WAITING)
+
+
+class SqlDatasets:
+    """The port's `Datasets` over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def lock_catalogue(self, *, exclusive: bool) -> None:
+        """Shared to change a subscription, exclusive to declare or file a dataset."""
+        self._connection.execute(select(catalogue).with_for_update(read=not exclusive))
+
+    def add(self, row: DatasetRow) -> None:
+        """Keep a new dataset."""
+        self._connection.execute(insert(dataset).values(_fields(row)))
+
+    def save(self, row: DatasetRow) -> None:
+        """Keep what changed of a dataset that was locked before."""
+        self._connection.execute(update(dataset).where(dataset.c.id == row.id).values(_fields(row)))
+
+    def get(self, dataset_id: DatasetId) -> DatasetRow | None:
+        """A dataset; None where none was declared."""
+        return self._one(_DATASET.where(dataset.c.id == dataset_id))
+
+    def lock(self, dataset_id: DatasetId) -> DatasetRow | None:
+        """A dataset that nobody else changes or joins until the transaction ends."""
+        return self._one(_DATASET.where(dataset.c.id == dataset_id).with_for_update())
+
+    def lock_standing(self, dataset_ids: Collection[DatasetId]) -> list[Standing]:
+        """How datasets stand, by id; no release passes any of them until the transaction ends."""
+        wanted = _SUMMARY.where(dataset.c.id.in_(sorted(dataset_ids)))
+        locked = wanted.order_by(dataset.c.id).with_for_update(read=True, of=dataset)
+        return [_standing(row) for row in self._connection.execute(locked).mappings()]
+
+    def filings(self) -> list[Filing]:
+        """Where every dataset is filed."""
+        return [Filing(**row) for row in self._connection.execute(_FILINGS).mappings()]
+
+    def listed(self, dataset_id: DatasetId, *, workspace: WorkspaceId) -> ListedDataset | None:
+        """A dataset as the catalogue shows it to a workspace."""
+        wanted = _listing(workspace).where(dataset.c.id == dataset_id)
+        found = self._connection.execute(wanted).mappings().first()
+        return None if found is None else _listed(found)
+
+    def page(
+        self,
+        *,
+        workspace: WorkspaceId,
+        after: DatasetId | None,
+        limit: int,
+        place: str | None = None,
+        topic: str | None = None,
+        deliverable: bool = False,
+    ) -> list[ListedDataset]:
+        """Datasets by id; `place` and `topic` take in all below, `deliverable` only such."""
+        conditions: list[ColumnElement[bool]] = []
+        if after is not None:
+            conditions.append(dataset.c.id > after)
+        if place is not None:
+            conditions.append(takes_in(place, dataset.c.place))
+        if topic is not None:
+            conditions.append(takes_in(topic, dataset.c.topic))
+        if deliverable:
+            conditions.append(dataset.c.deliverable)
+        wanted = _listing(workspace).where(*conditions).order_by(dataset.c.id).limit(limit)
+        return [_listed(row) for row in self._connection.execute(wanted).mappings()]
+
+    def _one(self, wanted: Select[Any]) -> DatasetRow | None:
+        found = self._connection.execute(wanted).mappings().first()
+        return None if found is None else value_of(DatasetRow, found)
+
+
+_DATASET = select(*columns_of(dataset, DatasetRow))
+_FILINGS = select(
+    dataset.c.id.label("dataset_id"), dataset.c.place, dataset.c.topic, dataset.c.deliverable
+)
+_SUMMARY = select(
+    dataset.c.id,
+    dataset.c.current_version,
+    version.c.schema_version,
+    hold.c.reason,
+    hold.c.since,
+).select_from(_STANDING)
+
+
+def _fields(row: DatasetRow) -> dict[str, Any]:
+    filed = {"place": row.declaration.place, "topic": row.declaration.topic}
+    return fields_of(row) | filed
+
+
+def _standing(row: RowMapping) -> Standing:
+    waiting = None
+    if row["reason"] is not None:
+        waiting = Waiting(reason=row["reason"], since=row["since"])
+    return Standing(
+        dataset_id=row["id"],
+        version=row["current_version"],
+        schema_version=row["schema_version"],
+        waiting=waiting,
+    )
+
+
+def _listing(workspace: WorkspaceId) -> Select[Any]:
+    return select(
+        *columns_of(dataset, DatasetRow, prefix="dataset_"),
+        *columns_of(version, VersionRow, prefix="version_"),
+        *columns_of(hold, HoldRow, prefix="hold_"),
+        version.c.schema.label("schema"),
+        _subscribed(workspace).label("subscribed"),
+    ).select_from(_STANDING)
+
+
+def _subscribed(workspace: WorkspaceId) -> Exists:
+    return exists().where(
+        membership.c.dataset_id == dataset.c.id,
+        membership.c.subscription_id == subscription.c.id,
+        subscription.c.workspace_id == workspace,
+    )
+
+
+def _listed(row: RowMapping) -> ListedDataset:
+    declared = value_of(DatasetRow, row, prefix="dataset_")
+    schema = row["schema"]
+    return ListedDataset(
+        dataset=declared,
+        current=None if schema is None else value_of(VersionRow, row, prefix="version_"),
+        key_columns=declared.declaration.key if schema is None else schema.key_columns,
+        hold=None if row["hold_id"] is None else value_of(HoldRow, row, prefix="hold_"),
+        subscribed=bool(row["subscribed"]),
+    )

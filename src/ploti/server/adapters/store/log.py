@@ -1,0 +1,129 @@
+"""The event logs in tables: counters, shared bodies, and pointers to them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, insert, literal, select, update
+from sqlalchemy.sql import ColumnElement
+
+from ploti.model.event import EventType
+from ploti.model.ids import DatasetId, SubscriptionId
+from ploti.model.wire import Instant
+from ploti.server.adapters.store.tables import feed_body, feed_event, feed_log, membership
+from ploti.server.eventlog.drafts import Draft
+from ploti.server.eventlog.paging import Extent
+from ploti.server.eventlog.render import Body
+
+_CHUNK = 500
+"""Ids in one statement."""
+
+
+class SqlLog:
+    """The port's `Log` over one connection; `appended` tells whether the bell is to ring."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.appended = False
+
+    def append(
+        self, drafts: Sequence[Draft], *, to: Collection[SubscriptionId], now: Instant
+    ) -> None:
+        """Give each of these logs the drafts, in this order, with consecutive numbers."""
+        if not drafts or not to:
+            return
+        bodies = self._keep_bodies(drafts, now)
+        for ids in _chunks(sorted(to)):
+            self._point(bodies, feed_log.c.subscription_id.in_(ids))
+
+    def append_to_members(
+        self, drafts: Sequence[Draft], *, dataset_id: DatasetId, now: Instant
+    ) -> None:
+        """The same for every subscription that delivers the dataset, which is locked."""
+        delivering = select(membership.c.subscription_id).where(
+            membership.c.dataset_id == dataset_id
+        )
+        bodies = self._keep_bodies(drafts, now)
+        self._point(bodies, feed_log.c.subscription_id.in_(delivering))
+
+    def extent(self, subscription_id: SubscriptionId) -> Extent:
+        """The oldest kept and the newest number of a log that there is."""
+        same = feed_log.c.subscription_id == subscription_id
+        found = self._connection.execute(_EXTENT.where(same)).one()
+        return Extent(first=found.first_seq, last=found.last_seq)
+
+    def last_numbers(self, ids: Collection[SubscriptionId]) -> dict[SubscriptionId, int]:
+        """The newest number of each of these logs that there is."""
+        found: dict[SubscriptionId, int] = {}
+        for chunk in _chunks(sorted(ids)):
+            wanted = _LAST.where(feed_log.c.subscription_id.in_(chunk))
+            found |= {row.subscription_id: row.last_seq for row in self._connection.execute(wanted)}
+        return found
+
+    def page(
+        self,
+        subscription_id: SubscriptionId,
+        *,
+        after: int,
+        up_to: int,
+        limit: int,
+        types: frozenset[EventType],
+    ) -> list[tuple[int, Body]]:
+        """Events between two positions, oldest first; no types means all.
+
+        By the driver itself: half the cost of the same statement through Core.
+        """
+        names = sorted(types)
+        only = f" AND b.type IN ({', '.join('?' * len(names))})" if names else ""
+        driver: Any = self._connection.connection.driver_connection
+        rows = driver.execute(
+            _PAGE.format(only=only), (subscription_id, after, up_to, *names, limit)
+        )
+        return [(seq, Body(*body)) for seq, *body in rows]
+
+    def _keep_bodies(self, drafts: Sequence[Draft], now: Instant) -> list[int]:
+        statement = insert(feed_body).returning(feed_body.c.id, sort_by_parameter_order=True)
+        rows = [
+            {
+                "at": now,
+                "type": draft.type,
+                "dataset_id": draft.dataset_id,
+                "linked_version": draft.linked_version,
+                "data": draft.data,
+            }
+            for draft in drafts
+        ]
+        return list(self._connection.scalars(statement, rows))
+
+    def _point(self, bodies: list[int], chosen: ColumnElement[bool]) -> None:
+        """Raise the chosen counters, then point from their new numbers to the bodies."""
+        added = len(bodies)
+        self._connection.execute(
+            update(feed_log).where(chosen).values(last_seq=feed_log.c.last_seq + added)
+        )
+        for place, body in enumerate(bodies):
+            pointers = select(
+                feed_log.c.subscription_id,
+                feed_log.c.last_seq - (added - 1 - place),
+                literal(body),
+            ).where(chosen)
+            self._connection.execute(
+                insert(feed_event).from_select(["subscription_id", "seq", "body_id"], pointers)
+            )
+        self.appended = True
+
+
+_EXTENT = select(feed_log.c.first_seq, feed_log.c.last_seq)
+_LAST = select(feed_log.c.subscription_id, feed_log.c.last_seq)
+_PAGE = """
+SELECT e.seq, b.type, b.at, b.dataset_id, b.linked_version, b.data
+FROM feed_event AS e JOIN feed_body AS b ON b.id = e.body_id
+WHERE e.subscription_id = ? AND e.seq > ? AND e.seq <= ?{only}
+ORDER BY e.seq LIMIT ?
+"""
+
+
+def _chunks(ids: list[SubscriptionId]) -> Iterator[list[SubscriptionId]]:
+    for start in range(0, len(ids), _CHUNK):
+        yield ids[start : start + _CHUNK]

@@ -1,0 +1,199 @@
+"""The first tables: accounts, datasets with their versions, subscriptions with their logs."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade() -> None:
+    """Make all tables."""
+    _accounts()
+    _datasets()
+    _versions()
+    _reviews()
+    _subscriptions()
+    _logs()
+
+
+def _word(name: str, *, null: bool = False, key: bool = False) -> sa.Column[str]:
+    return sa.Column(name, sa.String, nullable=null, primary_key=key)
+
+
+def _text(name: str, *, null: bool = False) -> sa.Column[str]:
+    return sa.Column(name, sa.Text, nullable=null)
+
+
+def _number(name: str, *, null: bool = False, key: bool = False) -> sa.Column[int]:
+    return sa.Column(name, sa.Integer, nullable=null, primary_key=key)
+
+
+def _accounts() -> None:
+    op.create_table("workspace", _word("id", key=True), _word("name"), _word("created_at"))
+    op.create_table(
+        "member",
+        _word("id", key=True),
+        _word("workspace_id"),
+        _word("name"),
+        _word("created_at"),
+    )
+    op.create_table(
+        "api_key",
+        _word("id", key=True),
+        _word("workspace_id"),
+        _word("member_id"),
+        _text("permissions"),
+        _word("prefix"),
+        _word("digest"),
+        _word("created_at"),
+        sa.UniqueConstraint("digest"),
+    )
+
+
+def _datasets() -> None:
+    catalogue = op.create_table("catalogue", _number("id", key=True))
+    op.bulk_insert(catalogue, [{"id": 1}])
+    op.create_table(
+        "dataset",
+        _word("id", key=True),
+        _word("place"),
+        _word("topic"),
+        _text("declaration"),
+        sa.Column("deliverable", sa.Boolean, nullable=False),
+        _number("next_number"),
+        _number("current_version", null=True),
+        _word("last_checked_at", null=True),
+    )
+
+
+def _versions() -> None:
+    op.create_table(
+        "version",
+        _word("dataset_id", key=True),
+        _number("version", key=True),
+        _word("state"),
+        _word("attempt_id"),
+        _number("previous_version", null=True),
+        _word("schema_version"),
+        _text("schema_change", null=True),
+        _number("row_count"),
+        _text("counts", null=True),
+        _word("reason", null=True),
+        _word("content_digest", null=True),
+        _word("built_at"),
+        _word("published_at", null=True),
+        _word("source_fetched_at"),
+        _text("schema"),
+        _text("buckets"),
+    )
+    op.create_table(
+        "version_file",
+        _word("blob", key=True),
+        _word("dataset_id"),
+        _number("version"),
+        _word("role"),
+        _word("format"),
+        _number("rows"),
+        _number("bytes"),
+        _word("sha256"),
+    )
+    op.create_index("version_file_of", "version_file", ["dataset_id", "version"])
+    op.create_table(
+        "source_state",
+        _word("dataset_id", key=True),
+        _word("role", key=True),
+        _word("attempt_id"),
+        _word("sha256"),
+        _word("state_digest"),
+        _word("settings"),
+        _word("blob", null=True),
+        _word("name"),
+        _word("fetched_at"),
+    )
+
+
+def _reviews() -> None:
+    op.create_table(
+        "hold",
+        _word("id", key=True),
+        _word("dataset_id"),
+        _number("version"),
+        _word("reason"),
+        _word("state"),
+        _word("since"),
+        _text("findings"),
+        sa.Column("releasable", sa.Boolean, nullable=False),
+        _word("decided_at", null=True),
+        _word("decided_by", null=True),
+        _word("note", null=True),
+    )
+    is_open = sa.text("state = 'open'")
+    op.create_index(
+        "hold_open",
+        "hold",
+        ["dataset_id"],
+        unique=True,
+        sqlite_where=is_open,
+        postgresql_where=is_open,
+    )
+    op.create_index("hold_newest", "hold", ["since", "id"])
+    op.create_table(
+        "build_attempt",
+        _word("id", key=True),
+        _word("dataset_id"),
+        _number("version"),
+        _word("source_blob"),
+        _word("started_at"),
+        _word("state"),
+    )
+    op.create_index("build_attempt_state", "build_attempt", ["state"])
+
+
+def _subscriptions() -> None:
+    op.create_table(
+        "subscription",
+        _word("id", key=True),
+        _word("workspace_id"),
+        _word("name"),
+        _text("places"),
+        _text("topics"),
+        _text("datasets"),
+        _word("created_at"),
+    )
+    op.create_index("subscription_of", "subscription", ["workspace_id", "created_at", "id"])
+    op.create_table(
+        "membership",
+        _word("subscription_id", key=True),
+        _word("dataset_id", key=True),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("membership_of", "membership", ["dataset_id", "subscription_id"])
+
+
+def _logs() -> None:
+    op.create_table(
+        "feed_log",
+        _word("subscription_id", key=True),
+        _number("last_seq"),
+        _number("first_seq"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "feed_body",
+        _number("id", key=True),
+        _word("at"),
+        _word("type"),
+        _word("dataset_id"),
+        _number("linked_version", null=True),
+        _text("data"),
+    )
+    op.create_table(
+        "feed_event",
+        _word("subscription_id", key=True),
+        _number("seq", key=True),
+        _number("body_id"),
+        sqlite_with_rowid=False,
+    )

@@ -1,0 +1,47 @@
+"""What is SQLite's own: how a connection is made, and how its transactions begin."""
+
+from __future__ import annotations
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
+
+_PATIENCE = 10
+"""Seconds to wait for a lock; only another program on the file can have one (a backup, say)."""
+
+
+def open_writer(path: str) -> Engine:
+    """The engine with the one writing connection: durable at each commit, locked from BEGIN on."""
+    return _open(
+        path,
+        connections=1,
+        begin="BEGIN IMMEDIATE",
+        pragmas=("journal_mode=WAL", "synchronous=FULL"),
+    )
+
+
+def open_readers(path: str, *, connections: int) -> Engine:
+    """An engine whose transactions each see one moment and cannot write."""
+    return _open(path, connections=connections, begin="BEGIN", pragmas=("query_only=ON",))
+
+
+def _open(path: str, *, connections: int, begin: str, pragmas: tuple[str, ...]) -> Engine:
+    engine = create_engine(
+        URL.create("sqlite", database=path),
+        poolclass=QueuePool,
+        pool_size=connections,
+        max_overflow=0,
+        pool_reset_on_return=None,  # every connection comes back from an ended transaction
+        connect_args={"timeout": _PATIENCE, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(raw: object, _entry: ConnectionPoolEntry) -> None:
+        raw.isolation_level = None  # type: ignore[attr-defined]  # BEGIN is ours to say
+        for pragma in pragmas:
+            raw.execute(f"PRAGMA {pragma}").close()  # type: ignore[attr-defined]
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine

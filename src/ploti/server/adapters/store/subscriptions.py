@@ -1,0 +1,176 @@
+"""Subscriptions and what they deliver in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, and_, delete, insert, select, tuple_, update
+
+from ploti.model.ids import DatasetId, SubscriptionId, WorkspaceId
+from ploti.model.subscription import Selection
+from ploti.model.wire import Instant
+from ploti.server.adapters.store.columns import columns_of, value_of
+from ploti.server.adapters.store.tables import (
+    dataset,
+    feed_event,
+    feed_log,
+    membership,
+    subscription,
+    version,
+)
+from ploti.server.ports.rows import DeliveredDataset, SubscriptionRow, VersionRow
+
+
+class SqlSubscriptions:
+    """The port's `Subscriptions` over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, row: SubscriptionRow) -> None:
+        """Keep a new subscription, with an empty log."""
+        self._connection.execute(insert(subscription).values(_fields(row)))
+        log = {"subscription_id": row.id, "last_seq": 0, "first_seq": 1}
+        self._connection.execute(insert(feed_log).values(log))
+
+    def save(self, row: SubscriptionRow) -> None:
+        """Keep what changed of a subscription."""
+        same = subscription.c.id == row.id
+        self._connection.execute(update(subscription).where(same).values(_fields(row)))
+
+    def delete(self, subscription_id: SubscriptionId) -> None:
+        """Remove a subscription, its memberships and its log."""
+        for table in (feed_event, feed_log, membership):
+            self._connection.execute(
+                delete(table).where(table.c.subscription_id == subscription_id)
+            )
+        self._connection.execute(delete(subscription).where(subscription.c.id == subscription_id))
+
+    def get(
+        self, subscription_id: SubscriptionId, *, workspace: WorkspaceId
+    ) -> SubscriptionRow | None:
+        """A subscription of this workspace."""
+        same = (subscription.c.id == subscription_id, subscription.c.workspace_id == workspace)
+        found = self._connection.execute(select(subscription).where(*same)).mappings().first()
+        return None if found is None else _row(found)
+
+    def page(
+        self,
+        *,
+        workspace: WorkspaceId,
+        after: tuple[Instant, SubscriptionId] | None,
+        limit: int,
+    ) -> list[SubscriptionRow]:
+        """The workspace's subscriptions made after another one, oldest first."""
+        place = (subscription.c.created_at, subscription.c.id)
+        wanted = select(subscription).where(subscription.c.workspace_id == workspace)
+        if after is not None:
+            wanted = wanted.where(tuple_(*place) > after)
+        ordered = wanted.order_by(*place).limit(limit)
+        return [_row(row) for row in self._connection.execute(ordered).mappings()]
+
+    def every(self) -> list[SubscriptionRow]:
+        """The subscriptions of all workspaces, by id."""
+        wanted = select(subscription).order_by(subscription.c.id)
+        return [_row(row) for row in self._connection.execute(wanted).mappings()]
+
+
+class SqlMemberships:
+    """The port's `Memberships` over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def of(self, subscription_id: SubscriptionId) -> set[DatasetId]:
+        """The datasets that a subscription delivers."""
+        same = membership.c.subscription_id == subscription_id
+        return set(self._connection.scalars(select(membership.c.dataset_id).where(same)))
+
+    def delivering(self, dataset_id: DatasetId) -> set[SubscriptionId]:
+        """The subscriptions that deliver a dataset."""
+        same = membership.c.dataset_id == dataset_id
+        return set(self._connection.scalars(select(membership.c.subscription_id).where(same)))
+
+    def delivers(self, workspace_id: WorkspaceId, dataset_id: DatasetId) -> bool:
+        """Whether any subscription of the workspace delivers the dataset."""
+        wanted = (
+            select(membership.c.subscription_id)
+            .join_from(membership, subscription, membership.c.subscription_id == subscription.c.id)
+            .where(
+                membership.c.dataset_id == dataset_id,
+                subscription.c.workspace_id == workspace_id,
+            )
+            .limit(1)
+        )
+        return self._connection.scalar(wanted) is not None
+
+    def join(self, pairs: Collection[tuple[SubscriptionId, DatasetId]]) -> None:
+        """Record that datasets are delivered."""
+        if pairs:
+            self._connection.execute(insert(membership), _pairs(pairs))
+
+    def leave(self, pairs: Collection[tuple[SubscriptionId, DatasetId]]) -> None:
+        """Record that datasets are delivered no more."""
+        for subscription_id, dataset_id in pairs:
+            self._connection.execute(
+                delete(membership).where(
+                    membership.c.subscription_id == subscription_id,
+                    membership.c.dataset_id == dataset_id,
+                )
+            )
+
+    def manifest(self, subscription_id: SubscriptionId) -> list[DeliveredDataset]:
+        """The datasets that a subscription delivers with their current versions, by id."""
+        wanted = _MANIFEST.where(membership.c.subscription_id == subscription_id)
+        return [_delivered(row) for row in self._connection.execute(wanted).mappings()]
+
+
+_MANIFEST = (
+    select(
+        membership.c.dataset_id.label("delivered"), *columns_of(version, VersionRow, prefix="v_")
+    )
+    .select_from(
+        membership.join(dataset, dataset.c.id == membership.c.dataset_id).outerjoin(
+            version,
+            and_(
+                version.c.dataset_id == dataset.c.id,
+                version.c.version == dataset.c.current_version,
+            ),
+        )
+    )
+    .order_by(membership.c.dataset_id)
+)
+
+
+def _pairs(pairs: Collection[tuple[SubscriptionId, DatasetId]]) -> list[dict[str, str]]:
+    return [{"subscription_id": each, "dataset_id": dataset} for each, dataset in pairs]
+
+
+def _fields(row: SubscriptionRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "workspace_id": row.workspace_id,
+        "name": row.name,
+        "places": row.selection.places,
+        "topics": row.selection.topics,
+        "datasets": row.selection.datasets,
+        "created_at": row.created_at,
+    }
+
+
+def _row(row: RowMapping) -> SubscriptionRow:
+    return SubscriptionRow(
+        id=row["id"],
+        workspace_id=row["workspace_id"],
+        name=row["name"],
+        selection=Selection(places=row["places"], topics=row["topics"], datasets=row["datasets"]),
+        created_at=row["created_at"],
+    )
+
+
+def _delivered(row: RowMapping) -> DeliveredDataset:
+    return DeliveredDataset(
+        dataset_id=row["delivered"],
+        current=None if row["v_version"] is None else value_of(VersionRow, row, prefix="v_"),
+    )

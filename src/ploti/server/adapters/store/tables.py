@@ -1,0 +1,198 @@
+"""The tables as they are now; the migrations lead here, and a test compares the two."""
+
+from __future__ import annotations
+
+from sqlalchemy import Boolean, Column, Index, Integer, MetaData, String, Table, Text, text
+
+from ploti.model.admin import Finding, HoldState
+from ploti.model.event import EventType, HoldReason
+from ploti.model.schema import Schema, SchemaChange
+from ploti.model.version import Counts, ResyncReason
+from ploti.server.adapters.store.columns import At, Json, Word
+from ploti.server.build.candidate import FileRole
+from ploti.server.ports.rows import VersionState
+from ploti.server.release.known import Role
+from ploti.server.sources.declaration import Declaration
+
+metadata = MetaData()
+
+workspace = Table(
+    "workspace",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("created_at", At, nullable=False),
+)
+
+member = Table(
+    "member",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("workspace_id", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("created_at", At, nullable=False),
+)
+
+api_key = Table(
+    "api_key",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("workspace_id", String, nullable=False),
+    Column("member_id", String, nullable=False),
+    Column("permissions", Json(list[str]), nullable=False),
+    Column("prefix", String, nullable=False),
+    Column("digest", String, nullable=False, unique=True),
+    Column("created_at", At, nullable=False),
+)
+
+# One row, which is only there to be locked (delivery, 'Appending').
+catalogue = Table("catalogue", metadata, Column("id", Integer, primary_key=True))
+
+dataset = Table(
+    "dataset",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("place", String, nullable=False),
+    Column("topic", String, nullable=False),
+    Column("declaration", Json(Declaration), nullable=False),
+    Column("deliverable", Boolean, nullable=False),
+    Column("next_number", Integer, nullable=False),
+    Column("current_version", Integer),
+    Column("last_checked_at", At),
+)
+
+version = Table(
+    "version",
+    metadata,
+    Column("dataset_id", String, primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("state", Word(VersionState), nullable=False),
+    Column("attempt_id", String, nullable=False),
+    Column("previous_version", Integer),
+    Column("schema_version", String, nullable=False),
+    Column("schema_change", Json(SchemaChange)),
+    Column("row_count", Integer, nullable=False),
+    Column("counts", Json(Counts)),
+    Column("reason", Word(ResyncReason)),
+    Column("content_digest", String),
+    Column("built_at", At, nullable=False),
+    Column("published_at", At),
+    Column("source_fetched_at", At, nullable=False),
+    Column("schema", Json(Schema), nullable=False),
+    Column("buckets", Text, nullable=False),
+)
+
+version_file = Table(
+    "version_file",
+    metadata,
+    Column("blob", String, primary_key=True),
+    Column("dataset_id", String, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("role", Word(FileRole), nullable=False),
+    Column("format", String, nullable=False),
+    Column("rows", Integer, nullable=False),
+    Column("bytes", Integer, nullable=False),
+    Column("sha256", String, nullable=False),
+    Index("version_file_of", "dataset_id", "version"),
+)
+
+source_state = Table(
+    "source_state",
+    metadata,
+    Column("dataset_id", String, primary_key=True),
+    Column("role", Word(Role), primary_key=True),
+    Column("attempt_id", String, nullable=False),
+    Column("sha256", String, nullable=False),
+    Column("state_digest", String, nullable=False),
+    Column("settings", String, nullable=False),
+    Column("blob", String),
+    Column("name", String, nullable=False),
+    Column("fetched_at", At, nullable=False),
+)
+
+hold = Table(
+    "hold",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("dataset_id", String, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("reason", Word(HoldReason), nullable=False),
+    Column("state", Word(HoldState), nullable=False),
+    Column("since", At, nullable=False),
+    Column("findings", Json(list[Finding]), nullable=False),
+    Column("releasable", Boolean, nullable=False),
+    Column("decided_at", At),
+    Column("decided_by", String),
+    Column("note", String),
+    Index(
+        "hold_open",
+        "dataset_id",
+        unique=True,
+        sqlite_where=text("state = 'open'"),
+        postgresql_where=text("state = 'open'"),
+    ),
+    Index("hold_newest", "since", "id"),
+)
+
+build_attempt = Table(
+    "build_attempt",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("dataset_id", String, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("source_blob", String, nullable=False),
+    Column("started_at", At, nullable=False),
+    Column("state", String, nullable=False),
+    Index("build_attempt_state", "state"),
+)
+
+subscription = Table(
+    "subscription",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("workspace_id", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("places", Json(list[str]), nullable=False),
+    Column("topics", Json(list[str]), nullable=False),
+    Column("datasets", Json(list[str]), nullable=False),
+    Column("created_at", At, nullable=False),
+    Index("subscription_of", "workspace_id", "created_at", "id"),
+)
+
+membership = Table(
+    "membership",
+    metadata,
+    Column("subscription_id", String, primary_key=True),
+    Column("dataset_id", String, primary_key=True),
+    Index("membership_of", "dataset_id", "subscription_id"),
+    sqlite_with_rowid=False,
+)
+
+feed_log = Table(
+    "feed_log",
+    metadata,
+    Column("subscription_id", String, primary_key=True),
+    Column("last_seq", Integer, nullable=False),
+    Column("first_seq", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+feed_body = Table(
+    "feed_body",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", At, nullable=False),
+    Column("type", Word(EventType), nullable=False),
+    Column("dataset_id", String, nullable=False),
+    Column("linked_version", Integer),
+    Column("data", Text, nullable=False),
+)
+
+feed_event = Table(
+    "feed_event",
+    metadata,
+    Column("subscription_id", String, primary_key=True),
+    Column("seq", Integer, primary_key=True),
+    Column("body_id", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)

@@ -1,0 +1,94 @@
+"""Versions, their files and their source states in tables."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from ploti.model.ids import DatasetId
+from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
+from ploti.server.adapters.store.tables import source_state, version, version_file
+from ploti.server.ports.rows import FileRow, StateRow, VersionContent, VersionRow, VersionState
+from ploti.server.release.known import Role
+
+
+class SqlVersions:
+    """The port's `Versions` over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, row: VersionRow, *, content: VersionContent, files: list[FileRow]) -> None:
+        """Keep a new version with its files."""
+        self._connection.execute(insert(version).values(fields_of(row) | fields_of(content)))
+        if files:
+            self._connection.execute(insert(version_file), [fields_of(file) for file in files])
+
+    def save(self, row: VersionRow) -> None:
+        """Keep what changed of a version."""
+        same = (version.c.dataset_id == row.dataset_id, version.c.version == row.version)
+        self._connection.execute(update(version).where(*same).values(fields_of(row)))
+
+    def get(self, dataset_id: DatasetId, number: int) -> VersionRow | None:
+        """A version in whatever state; None where the number was never taken."""
+        same = (version.c.dataset_id == dataset_id, version.c.version == number)
+        found = self._connection.execute(_VERSION.where(*same)).mappings().first()
+        return None if found is None else value_of(VersionRow, found)
+
+    def content(self, dataset_id: DatasetId, number: int) -> VersionContent:
+        """The schema and buckets of a version that there is."""
+        same = (version.c.dataset_id == dataset_id, version.c.version == number)
+        found = self._connection.execute(_CONTENT.where(*same)).mappings().one()
+        return value_of(VersionContent, found)
+
+    def files(self, dataset_id: DatasetId, number: int) -> list[FileRow]:
+        """The files of a version."""
+        same = (version_file.c.dataset_id == dataset_id, version_file.c.version == number)
+        wanted = _FILE.where(*same).order_by(version_file.c.blob)
+        return [value_of(FileRow, row) for row in self._connection.execute(wanted).mappings()]
+
+    def drop_files(self, dataset_id: DatasetId, number: int) -> None:
+        """Forget a version's files; the sweep removes their blobs."""
+        same = (version_file.c.dataset_id == dataset_id, version_file.c.version == number)
+        self._connection.execute(delete(version_file).where(*same))
+
+    def released(self, dataset_id: DatasetId, *, after: int, limit: int) -> list[VersionRow]:
+        """Released versions above a number, oldest first."""
+        wanted = (
+            _VERSION.where(
+                version.c.dataset_id == dataset_id,
+                version.c.version > after,
+                version.c.state == VersionState.RELEASED,
+            )
+            .order_by(version.c.version)
+            .limit(limit)
+        )
+        return [value_of(VersionRow, row) for row in self._connection.execute(wanted).mappings()]
+
+
+class SqlStates:
+    """The port's `States` over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def of(self, dataset_id: DatasetId) -> dict[Role, StateRow]:
+        """The states of a dataset."""
+        wanted = _STATE.where(source_state.c.dataset_id == dataset_id)
+        rows = self._connection.execute(wanted).mappings()
+        return {state.role: state for state in (value_of(StateRow, row) for row in rows)}
+
+    def put(self, state: StateRow) -> None:
+        """Keep a state in its role, in place of the one that had it."""
+        self.drop(state.dataset_id, state.role)
+        self._connection.execute(insert(source_state).values(fields_of(state)))
+
+    def drop(self, dataset_id: DatasetId, role: Role) -> None:
+        """Forget the state in this role, if there is one."""
+        same = (source_state.c.dataset_id == dataset_id, source_state.c.role == role)
+        self._connection.execute(delete(source_state).where(*same))
+
+
+_VERSION = select(*columns_of(version, VersionRow))
+_CONTENT = select(*columns_of(version, VersionContent))
+_FILE = select(*columns_of(version_file, FileRow))
+_STATE = select(*columns_of(source_state, StateRow))
