@@ -1,0 +1,5 @@
+"""`python -m ploti`: the same as the command `ploti`."""
+
+from ploti.cli import main
+
+main()

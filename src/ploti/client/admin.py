@@ -1,0 +1,59 @@
+"""What the operator's staff do: declare datasets, check and push states, review what is held."""
+
+from __future__ import annotations
+
+from ploti.client import endpoints
+from ploti.client.methods import Async, Blocking, ListMethod, method
+from ploti.client.sides import AsyncSide, BlockingSide
+
+
+class _AdminDatasets:
+    apply = method(endpoints.apply_dataset)
+    list = ListMethod(endpoints.list_admin_datasets)
+    show = method(endpoints.get_admin_dataset)
+
+
+class AdminDatasets(_AdminDatasets, Blocking):
+    """Datasets with their declarations."""
+
+
+class AsyncAdminDatasets(_AdminDatasets, Async):
+    """Datasets with their declarations."""
+
+
+class _Holds:
+    list = ListMethod(endpoints.list_holds)
+    show = method(endpoints.get_hold)
+    release = method(endpoints.release_hold)
+    discard = method(endpoints.discard_hold)
+
+
+class Holds(_Holds, Blocking):
+    """Versions kept back for review."""
+
+
+class AsyncHolds(_Holds, Async):
+    """Versions kept back for review."""
+
+
+class _Admin:
+    check = method(endpoints.check_dataset)
+    push = method(endpoints.push_state)
+
+
+class Admin(_Admin, Blocking):
+    """The staff's calls, for a key with the permission `admin`."""
+
+    def __init__(self, side: BlockingSide) -> None:
+        super().__init__(side)
+        self.datasets = AdminDatasets(side)
+        self.holds = Holds(side)
+
+
+class AsyncAdmin(_Admin, Async):
+    """The staff's calls, for a key with the permission `admin`."""
+
+    def __init__(self, side: AsyncSide) -> None:
+        super().__init__(side)
+        self.datasets = AsyncAdminDatasets(side)
+        self.holds = AsyncHolds(side)

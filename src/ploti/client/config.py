@@ -1,0 +1,70 @@
+"""Where the API is, and the key that opens it: as given, or out of the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from ploti.errors import ConfigError
+
+URL_VARIABLE = "PLOTI_API_URL"
+KEY_VARIABLE = "PLOTI_API_KEY"
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+_VISIBLE = re.compile(r"[!-~]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The API's base address, without a slash at its end, and the key for it."""
+
+    url: str
+    key: str
+
+    def __repr__(self) -> str:
+        return f"Access(url={self.url!r})"
+
+
+def read_access(key: str | None, url: str | None) -> Access:
+    """Fill what is not given from the environment.
+
+    Raises:
+        ConfigError: There is no key, or the key or the address has a form that cannot be right.
+    """
+    key = os.environ.get(KEY_VARIABLE, "") if key is None else key
+    url = (os.environ.get(URL_VARIABLE) or DEFAULT_URL) if url is None else url
+    return Access(_check_url(url.strip()), _check_key(key.strip()))
+
+
+def _check_url(url: str) -> str:
+    if not _is_address(url):
+        raise ConfigError(
+            f"'{url}' is no address of an API: give {URL_VARIABLE} the form {DEFAULT_URL}"
+        )
+    return url.rstrip("/")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return (
+        has_host
+        and parts.scheme in {"http", "https"}
+        and not (parts.query or parts.fragment or parts.username or parts.password)
+    )
+
+
+def _check_key(key: str) -> str:
+    if not key:
+        raise ConfigError(
+            f"no API key: set {KEY_VARIABLE} to a key such as ploti_… (`ploti serve` wrote the "
+            "first two into the file `keys` of its data folder)"
+        )
+    if _VISIBLE.fullmatch(key) is None:
+        raise ConfigError(f"the API key in {KEY_VARIABLE} holds signs that no key has")
+    return key
