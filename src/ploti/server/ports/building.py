@@ -2,58 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Protocol
 
-from ploti.model.admin import Finding
-from ploti.model.wire import Value
 from ploti.server.sources.declaration import Declaration
+from ploti.server.sources.raw import RawColumn, RawGeometry, RawKind, RawTable
 
-
-class RawKind(StrEnum):
-    """What a source itself says of a column's values; CSV knows only text, JSON knows kinds.
-
-    TEXT may hold anything. STRING is a text by the source's own word: no numbers are found in it,
-    only dates. JSON is JSON text, also where a column holds values of several kinds.
-    """
-
-    TEXT = "text"
-    STRING = "string"
-    INTEGER = "integer"
-    NUMBER = "number"
-    BOOLEAN = "boolean"
-    JSON = "json"
-    WKB = "wkb"
-
-
-class RawColumn(Value, kw_only=True):
-    """A column as read: its name in the source, and the name of its values in the relation."""
-
-    source_name: str
-    kind: RawKind
-    field: str
-
-
-class RawGeometry(Value, kw_only=True):
-    """The geometry that a spatial format brings: the field of its WKB, its CRS, its types."""
-
-    field: str
-    crs: str
-    types: list[str]
-
-
-class RawTable(Value, kw_only=True):
-    """A source's state as read, whole and untyped.
-
-    `relation` is SQL text that DuckDB can scan more than once (`read_csv(…)`, `read_parquet(…)`),
-    its rows in the source's order. Every field is VARCHAR holding the source's text exactly (null
-    where the source has no value), but WKB, which is canonical little-endian ISO WKB as a BLOB.
-    """
-
-    relation: str
-    columns: list[RawColumn]
-    geometry: RawGeometry | None
-    findings: list[Finding]
+__all__ = ["RawColumn", "RawGeometry", "RawKind", "RawTable", "Reader"]
 
 
 class Reader(Protocol):
