@@ -1,0 +1,141 @@
+"""The staff's side of datasets and holds: declare, check, push, review."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Router, get, post, put
+from litestar.params import Parameter
+
+from ploti.errors import Code
+from ploti.model.admin import (
+    AdminDataset,
+    AdminDatasetPage,
+    Applied,
+    Decision,
+    Hold,
+    HoldPage,
+    HoldState,
+    Outcome,
+)
+from ploti.model.ids import DatasetId, HoldId
+from ploti.server.api.auth import PERMISSION, Caller
+from ploti.server.api.backend import Backend
+from ploti.server.api.openapi import BODY, DECLARATION, FILE, PROBLEMS
+from ploti.server.api.params import PAGE, Cursor, DryRun, Limit
+from ploti.server.membership.principal import ADMIN
+from ploti.server.service import apply_dataset as applying
+from ploti.server.service import check_source as checking
+from ploti.server.service import read_datasets, review_hold
+
+_ONE = {PROBLEMS: (Code.NOT_FOUND,)}
+_DECIDED = {PROBLEMS: (Code.NOT_FOUND, Code.CONFLICT), BODY: Decision}
+FileName = Annotated[
+    str,
+    Parameter(
+        pattern=r"^[^/\x00-\x1f]{1,255}$",
+        description="What the file is called; its ending tells the format.",
+    ),
+]
+
+
+@get("/datasets")
+async def list_admin_datasets(
+    caller: Caller, *, cursor: Cursor = None, limit: Limit = PAGE
+) -> AdminDatasetPage:
+    """All datasets with their declarations, by id."""
+    return await caller.read(
+        lambda tx, _: read_datasets.list_admin_datasets(tx, cursor=cursor, limit=limit)
+    )
+
+
+@get("/datasets/{dataset:str}", opt=_ONE)
+async def get_admin_dataset(caller: Caller, *, dataset: str) -> AdminDataset:
+    """A dataset with its declaration."""
+    return await caller.read(lambda tx, _: read_datasets.get_admin_dataset(tx, DatasetId(dataset)))
+
+
+@put("/datasets/{dataset:str}", opt={BODY: DECLARATION, PROBLEMS: (Code.CONFLICT,)})
+async def apply_dataset(
+    caller: Caller, *, backend: Backend, dataset: str, dry_run: DryRun = False
+) -> Applied:
+    """Create or change a dataset by its declaration; says what changed."""
+    declared = await caller.json()
+    now = backend.clock.now()
+    return await caller.write(
+        lambda tx, _: applying.apply_dataset(
+            tx, DatasetId(dataset), declared, dry_run=dry_run, now=now
+        )
+    )
+
+
+@post("/datasets/{dataset:str}/check", status_code=200, opt=_ONE)
+async def check_dataset(caller: Caller, *, backend: Backend, dataset: str) -> Outcome:
+    """Look at the source now, and answer once what it brought is built and decided."""
+    await caller.admit()
+    return await checking.check_source(backend.parts, DatasetId(dataset))
+
+
+@post("/datasets/{dataset:str}/push", status_code=200, opt={BODY: FILE, **_ONE})
+async def push_state(
+    caller: Caller, *, backend: Backend, dataset: str, name: FileName, dry_run: DryRun = False
+) -> Outcome:
+    """Take the body, a file, as the source's new state, and answer once it is decided."""
+    await caller.admit()
+    return await checking.push_state(
+        *(backend.parts, DatasetId(dataset)),
+        name=name,
+        chunks=caller.chunks(),
+        dry_run=dry_run,
+    )
+
+
+@get("/holds")
+async def list_holds(
+    caller: Caller, *, state: HoldState | None = None, cursor: Cursor = None, limit: Limit = PAGE
+) -> HoldPage:
+    """Versions kept back for review, newest first."""
+    return await caller.read(
+        lambda tx, _: review_hold.list_holds(tx, state=state, cursor=cursor, limit=limit)
+    )
+
+
+@get("/holds/{hold:str}", opt=_ONE)
+async def get_hold(caller: Caller, *, hold: str) -> Hold:
+    """A hold with its findings."""
+    return await caller.read(lambda tx, _: review_hold.get_hold(tx, HoldId(hold)))
+
+
+@post("/holds/{hold:str}/release", status_code=200, opt=_DECIDED)
+async def release_hold(caller: Caller, *, backend: Backend, hold: str) -> Hold:
+    """Release what is held: its events follow."""
+    decision = await caller.body(Decision)
+    now = backend.clock.now()
+    return await caller.write(
+        lambda tx, who: review_hold.release_hold(
+            tx, HoldId(hold), by=who, note=decision.note, now=now
+        )
+    )
+
+
+@post("/holds/{hold:str}/discard", status_code=200, opt=_DECIDED)
+async def discard_hold(caller: Caller, *, backend: Backend, hold: str) -> Hold:
+    """Discard what is held: the current version stays."""
+    decision = await caller.body(Decision)
+    now = backend.clock.now()
+    return await caller.write(
+        lambda tx, who: review_hold.discard_hold(
+            tx, HoldId(hold), by=who, note=decision.note, now=now
+        )
+    )
+
+
+ROUTER = Router(
+    "/v1/admin",
+    route_handlers=[
+        *(list_admin_datasets, get_admin_dataset, apply_dataset, check_dataset, push_state),
+        *(list_holds, get_hold, release_hold, discard_hold),
+    ],
+    opt={PERMISSION: ADMIN},
+    tags=["admin"],
+)

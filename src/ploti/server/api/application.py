@@ -1,0 +1,50 @@
+"""The ASGI application: the routes over a backend."""
+
+from __future__ import annotations
+
+from litestar import Litestar, Response, get
+from litestar.di import Provide
+from litestar.routes import HTTPRoute
+from litestar.types import ASGIApp
+
+from ploti.model.wire import Instant, encode
+from ploti.server.api import admin, datasets, events, files, health, subscriptions
+from ploti.server.api.auth import find_caller
+from ploti.server.api.backend import Backend
+from ploti.server.api.head import with_head
+from ploti.server.api.openapi import ANSWER, draw
+from ploti.server.api.params import check_query
+from ploti.server.api.problems import HANDLERS
+
+_ROUTES = (
+    *(datasets.ROUTER, subscriptions.ROUTER, events.ROUTER, admin.ROUTER),
+    *(health.get_health, health.get_readiness, files.get_file),
+)
+
+
+def make_application(backend: Backend, *, version: str) -> ASGIApp:
+    """The routes of this release over `backend`."""
+    document = b""
+
+    @get("/openapi.json", opt={ANSWER: dict[str, object]}, sync_to_thread=False)
+    def get_openapi() -> Response[bytes]:
+        """This document."""
+        return Response(document, media_type="application/json")
+
+    application = Litestar(
+        [*_ROUTES, get_openapi],
+        dependencies={
+            "backend": Provide(lambda: backend, sync_to_thread=False),
+            "caller": Provide(find_caller),
+        },
+        guards=[check_query],
+        exception_handlers=HANDLERS,
+        response_headers={"cache-control": "no-store", "x-content-type-options": "nosniff"},
+        type_encoders={Instant: str},
+        openapi_config=None,
+        logging_config=None,
+        request_max_body_size=None,
+    )
+    routes = [route for route in application.routes if isinstance(route, HTTPRoute)]
+    document = encode(draw(routes, version=version))
+    return with_head(application)

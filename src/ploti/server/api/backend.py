@@ -1,0 +1,41 @@
+"""What the handlers work with: the ports, the waiters, and the address that links name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ploti.server.api.waiters import Waiters
+from ploti.server.ports.links import LinkedFiles
+from ploti.server.ports.outside import Blobs, Clock, Ids
+from ploti.server.ports.store import Store
+from ploti.server.service.check_source import Parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """The composed server below its routes; `base` is the public address without a slash."""
+
+    parts: Parts
+    files: LinkedFiles
+    waiters: Waiters
+    base: str
+
+    @property
+    def store(self) -> Store:
+        """The database."""
+        return self.parts.store
+
+    @property
+    def blobs(self) -> Blobs:
+        """The files."""
+        return self.parts.blobs
+
+    @property
+    def clock(self) -> Clock:
+        """The wall clock."""
+        return self.parts.clock
+
+    @property
+    def ids(self) -> Ids:
+        """Where new ids come from."""
+        return self.parts.ids

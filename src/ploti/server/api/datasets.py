@@ -1,0 +1,162 @@
+"""The catalogue: datasets, their schemas, versions and files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Response, Router, get
+from litestar.params import Parameter
+
+from ploti.errors import Code
+from ploti.model.dataset import Dataset
+from ploti.model.ids import DatasetId
+from ploti.model.page import ChangePage, DatasetPage, VersionPage
+from ploti.model.schema import SchemaDocument
+from ploti.model.version import Version, VersionDigest
+from ploti.server.api.auth import PERMISSION, Caller
+from ploti.server.api.backend import Backend
+from ploti.server.api.openapi import ANSWER, PROBLEMS
+from ploti.server.api.params import PAGE, Cursor, FileFormat, Limit
+from ploti.server.membership.principal import FEEDS
+from ploti.server.service import read_catalogue, read_version
+
+Number = Annotated[int, Parameter(ge=1, description="A version's number.")]
+
+_VERSION = {
+    PROBLEMS: (
+        *(Code.NOT_FOUND, Code.NOT_SUBSCRIBED, Code.OUTSIDE_COVERAGE, Code.NOT_DELIVERABLE),
+        Code.EXPIRED,
+    )
+}
+
+
+@get("/")
+async def list_datasets(
+    caller: Caller,
+    *,
+    place: str | None = None,
+    topic: str | None = None,
+    cursor: Cursor = None,
+    limit: Limit = PAGE,
+) -> DatasetPage:
+    """The datasets that the workspace may have, by id; a place or topic takes in all below it."""
+    return await caller.read(
+        lambda tx, who: read_catalogue.list_datasets(
+            tx, who, place=place, topic=topic, cursor=cursor, limit=limit
+        )
+    )
+
+
+@get("/{dataset:str}", opt={PROBLEMS: (Code.NOT_FOUND,)})
+async def get_dataset(caller: Caller, *, dataset: str) -> Dataset:
+    """A dataset, its current version, and whether one waits for review."""
+    return await caller.read(
+        lambda tx, who: read_catalogue.get_dataset(tx, who, DatasetId(dataset))
+    )
+
+
+@get("/{dataset:str}/schema", opt=_VERSION)
+async def get_schema(
+    caller: Caller, *, dataset: str, version: Number | None = None
+) -> SchemaDocument:
+    """The schema of a version, the current one unless a number is given."""
+    return await caller.read(
+        lambda tx, who: read_catalogue.get_schema(tx, who, DatasetId(dataset), version=version)
+    )
+
+
+@get("/{dataset:str}/versions", opt=_VERSION)
+async def list_versions(
+    caller: Caller,
+    *,
+    dataset: str,
+    after: Annotated[int | None, Parameter(ge=0, description="List those above it.")] = None,
+    limit: Limit = PAGE,
+) -> VersionPage:
+    """The released versions, oldest first."""
+    return await caller.read(
+        lambda tx, who: read_catalogue.list_versions(
+            tx, who, DatasetId(dataset), after=after, limit=limit
+        )
+    )
+
+
+@get("/{dataset:str}/versions/{version:int}", opt=_VERSION)
+async def get_version(
+    caller: Caller,
+    *,
+    backend: Backend,
+    dataset: str,
+    version: int,
+    format: FileFormat = FileFormat.GEOPARQUET,
+) -> Version:
+    """A version with links to its files, good for an hour."""
+    now = backend.clock.now()
+    return await caller.read(
+        lambda tx, who: read_version.get_version(
+            tx, who, DatasetId(dataset), version, format=format, blobs=backend.blobs, now=now
+        )
+    )
+
+
+@get("/{dataset:str}/versions/{version:int}/digest", opt=_VERSION)
+async def get_digest(caller: Caller, *, dataset: str, version: int) -> VersionDigest:
+    """A version's content digest with its 256 buckets, kept for good."""
+    return await caller.read(
+        lambda tx, who: read_version.get_digest(tx, who, DatasetId(dataset), version)
+    )
+
+
+@get(
+    "/{dataset:str}/versions/{version:int}/changes",
+    opt={
+        ANSWER: ChangePage,
+        PROBLEMS: (*_VERSION[PROBLEMS], Code.CONFLICT, Code.TOO_LARGE),
+    },
+)
+async def list_changes(
+    caller: Caller,
+    *,
+    backend: Backend,
+    dataset: str,
+    version: int,
+    cursor: Cursor = None,
+    limit: Limit = PAGE,
+) -> Response[bytes]:
+    """A version's changes as JSON, of versions with up to 10,000 changes."""
+    who = await caller.admit()
+    page = await read_version.list_changes(
+        *(backend.store, backend.blobs, who, DatasetId(dataset), version),
+        cursor=cursor,
+        limit=limit,
+    )
+    return Response(page, media_type="application/json")
+
+
+@get("/{dataset:str}/current/snapshot", status_code=307, opt={ANSWER: None, **_VERSION})
+async def get_current_snapshot(
+    caller: Caller,
+    *,
+    backend: Backend,
+    dataset: str,
+    format: FileFormat = FileFormat.GEOPARQUET,
+) -> Response[bytes]:
+    """A redirect to the newest snapshot, from an address that never changes."""
+    now = backend.clock.now()
+    link = await caller.read(
+        lambda tx, who: read_version.current_snapshot(
+            tx, who, DatasetId(dataset), format=format, blobs=backend.blobs, now=now
+        )
+    )
+    return Response(b"", status_code=307, headers={"location": link})
+
+
+ROUTER = Router(
+    "/v1/feeds/datasets",
+    route_handlers=[
+        *(list_datasets, get_dataset, get_schema, list_versions, get_version, get_digest),
+        *(list_changes, get_current_snapshot),
+    ],
+    opt={PERMISSION: FEEDS},
+    tags=["datasets"],
+)

@@ -1,0 +1,113 @@
+"""Query parameters: which a route takes, and the one guard that refuses all others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from functools import cache
+from typing import Annotated, NamedTuple
+
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+from litestar.params import Parameter, ParameterKwarg
+from litestar.typing import FieldDefinition
+
+from ploti.errors import Fault
+from ploti.server.api.problems import refuse
+
+LONGEST_PAGE = 500
+PAGE = 100
+LONGEST_WAIT = 30
+
+Limit = Annotated[int, Parameter(ge=1, le=LONGEST_PAGE, description="The longest page wanted.")]
+Cursor = Annotated[str | None, Parameter(description="`nextCursor` of the page before.")]
+DryRun = Annotated[
+    bool, Parameter(query="dryRun", description="Do everything but keep nothing of it.")
+]
+
+OPEN_QUERY = "open_query"
+"""In a handler's `opt`: it judges its query by itself, as a signed link does."""
+
+_RESERVED = {"request", "scope", "body"}
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_SWITCH = re.compile(r"true|false")
+
+
+class FileFormat(StrEnum):
+    """What files are asked for: `geoparquet` is plain Parquet for a dataset without geometry."""
+
+    GEOPARQUET = "geoparquet"
+    CSV = "csv"
+
+
+class Taken(NamedTuple):
+    """A parameter that a handler takes from the query: its name there, and its definition."""
+
+    name: str
+    field: FieldDefinition
+
+    @property
+    def rules(self) -> ParameterKwarg | None:
+        """What its annotation says besides the type."""
+        rules = self.field.kwarg_definition
+        return rules if isinstance(rules, ParameterKwarg) else None
+
+
+@cache
+def query_of(handler: BaseRouteHandler, in_path: frozenset[str]) -> dict[str, Taken]:
+    """The query parameters of a handler, by their names there; `in_path` are those of the path."""
+    others = _RESERVED | set(handler.resolve_dependencies()) | in_path
+    taken = [
+        _take(name, field)
+        for name, field in handler.parsed_fn_signature.parameters.items()
+        if name not in others
+    ]
+    return {parameter.name: parameter for parameter in taken}
+
+
+def _take(name: str, field: FieldDefinition) -> Taken:
+    rules = field.kwarg_definition
+    query = rules.query if isinstance(rules, ParameterKwarg) else None
+    return Taken(query or name, field)
+
+
+async def check_query(
+    connection: ASGIConnection[BaseRouteHandler, object, object, object],  # type: ignore[type-var]
+    handler: BaseRouteHandler,
+) -> None:
+    """Refuse a query parameter that the route does not take, comes twice, or has no such form."""
+    if OPEN_QUERY in handler.opt or not connection.query_params:
+        return
+    taken = query_of(handler, frozenset(connection.path_params))
+    given = list(connection.query_params.multi_items())
+    faults = tuple(_find_faults(given, taken))
+    if faults:
+        raise refuse(*faults)
+
+
+def _find_faults(given: list[tuple[str, str]], taken: dict[str, Taken]) -> Iterator[Fault]:
+    names = [name for name, _ in given]
+    for name in sorted(set(names)):
+        if name not in taken:
+            yield Fault(name, f"no such parameter; there are {_tell(taken)}")
+        elif names.count(name) > 1:
+            yield Fault(name, "given more than once")
+    for name, text in given:
+        if name in taken and (wrong := _judge(text, taken[name].field)):
+            yield Fault(name, wrong)
+
+
+def _judge(text: str, field: FieldDefinition) -> str | None:
+    kinds = {field.annotation, *(inner.annotation for inner in field.inner_types)}
+    if not text:
+        return "has no value"
+    if bool in kinds and not _SWITCH.fullmatch(text):
+        return "is true or false"
+    if int in kinds and not _WHOLE.fullmatch(text):
+        return f"'{text}' is no whole number"
+    return None
+
+
+def _tell(taken: dict[str, Taken]) -> str:
+    return ", ".join(sorted(taken)) or "none here"

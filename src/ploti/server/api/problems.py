@@ -1,0 +1,147 @@
+"""Every error as `application/problem+json` (RFC 9457), and nothing of the inside in any."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+import structlog
+from litestar import Request, Response
+from litestar.exceptions import (
+    ClientException,
+    HTTPException,
+    MethodNotAllowedException,
+    NotFoundException,
+    ValidationException,
+)
+from litestar.types import ExceptionHandlersMap
+
+from ploti.errors import (
+    MEANINGS,
+    ApiError,
+    Fault,
+    InternalError,
+    InvalidInput,
+    MethodNotAllowed,
+    NotFound,
+    PlotiError,
+    TooLarge,
+)
+from ploti.model.wire import UNSET, Unset, Value, encode
+
+MEDIA_TYPE = "application/problem+json"
+
+_LOG = structlog.get_logger()
+_TOO_LARGE = 413
+_QUOTES = re.compile(r"[`']")
+
+
+class Problem(Value, kw_only=True):
+    """What a client reads of an error; `errors` names the fields at fault where there are any."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    errors: list[Fault] | Unset = UNSET
+
+
+class ClientGone(ConnectionError):
+    """The client went away before its request was read whole."""
+
+
+def answer(error: ApiError, *, headers: Mapping[str, str] | None = None) -> Response[bytes]:
+    """The response that tells of an error."""
+    meaning = MEANINGS[error.code]
+    return respond(
+        Problem(
+            type=f"urn:ploti:problem:{error.code}",
+            title=meaning.title,
+            status=meaning.status,
+            detail=error.detail,
+            code=error.code,
+            errors=list(error.errors) or UNSET,
+        ),
+        headers={**_own_headers(error, meaning.status), **(headers or {})},
+    )
+
+
+def respond(problem: Problem, *, headers: Mapping[str, str]) -> Response[bytes]:
+    """The response that a problem is."""
+    return Response(
+        encode(problem), status_code=problem.status, media_type=MEDIA_TYPE, headers=headers
+    )
+
+
+def _own_headers(error: ApiError, status: int) -> dict[str, str]:
+    headers = {}
+    if error.retry_after is not None:
+        headers["retry-after"] = str(math.ceil(error.retry_after))
+    if status == MEANINGS[error.code].status == 401:
+        headers["www-authenticate"] = "Bearer"
+    return headers
+
+
+def _answer_ploti(_: _Request, error: PlotiError) -> Response[bytes]:
+    return answer(error if isinstance(error, ApiError) else InvalidInput(error.detail))
+
+
+def _answer_http(request: _Request, error: HTTPException) -> Response[bytes]:
+    headers = error.headers or {}
+    match error:
+        case NotFoundException():
+            return answer(NotFound(f"There is nothing at {request.url.path}: see /openapi.json."))
+        case MethodNotAllowedException():
+            return answer(_refuse_method(request), headers=_allowed(headers))
+        case ValidationException():
+            return answer(_refuse_values(error))
+        case _ if error.status_code == _TOO_LARGE:
+            return answer(TooLarge("The body is over its limit."))
+        case ClientException():
+            return answer(InvalidInput(_QUOTES.sub("'", error.detail).rstrip(".") + "."))
+        case _:
+            return _answer_unknown(request, error)
+
+
+def _answer_unknown(request: _Request, error: Exception) -> Response[bytes]:
+    _LOG.error("request failed", method=request.method, path=request.url.path, exc_info=error)
+    return answer(InternalError())
+
+
+def _answer_gone(_: _Request, error: ClientGone) -> Response[bytes]:
+    return answer(InvalidInput(str(error)))
+
+
+def _refuse_method(request: _Request) -> MethodNotAllowed:
+    return MethodNotAllowed(f"{request.url.path} does not take {request.method}.")
+
+
+def _allowed(headers: Mapping[str, str]) -> dict[str, str]:
+    methods = {method.strip() for method in headers.get("allow", "").split(",")}
+    return {"allow": ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))}
+
+
+def _refuse_values(error: ValidationException) -> InvalidInput:
+    found = error.extra if isinstance(error.extra, list) else []
+    faults = tuple(
+        Fault(str(item.get("key", "")), _QUOTES.sub("'", str(item["message"]))) for item in found
+    )
+    return refuse(*faults) if faults else InvalidInput(error.detail)
+
+
+def refuse(*faults: Fault) -> InvalidInput:
+    """The error that these faults of fields are, told in one line."""
+    told = "; ".join(f"{fault.field}: {fault.message}" for fault in faults)
+    return InvalidInput(f"{told}.", errors=faults)
+
+
+_Request = Request[object, object, object]  # type: ignore[type-var]
+
+HANDLERS: ExceptionHandlersMap = {
+    PlotiError: _answer_ploti,
+    ClientGone: _answer_gone,
+    HTTPException: _answer_http,
+    Exception: _answer_unknown,
+}

@@ -1,0 +1,93 @@
+"""Subscriptions, and the manifest of each."""
+
+from __future__ import annotations
+
+from litestar import Router, delete, get, patch, post
+
+from ploti.errors import Code
+from ploti.model.ids import SubscriptionId
+from ploti.model.manifest import Manifest
+from ploti.model.page import SubscriptionPage
+from ploti.model.subscription import NewSubscription, Subscription, SubscriptionPatch
+from ploti.server.api.auth import PERMISSION, Caller
+from ploti.server.api.backend import Backend
+from ploti.server.api.openapi import BODY, PROBLEMS
+from ploti.server.api.params import PAGE, Cursor, Limit
+from ploti.server.membership.principal import FEEDS
+from ploti.server.service import change_subscription, read_manifest, read_subscriptions
+
+_ONE = {PROBLEMS: (Code.NOT_FOUND,)}
+
+
+@post("/", opt={BODY: NewSubscription})
+async def create_subscription(caller: Caller, *, backend: Backend) -> Subscription:
+    """Create a subscription; its log begins with an `added` for each dataset it delivers."""
+    new = await caller.body(NewSubscription)
+    fresh, now = backend.ids.subscription(), backend.clock.now()
+    return await caller.write(
+        lambda tx, who: change_subscription.create_subscription(tx, who, new, id=fresh, now=now)
+    )
+
+
+@get("/")
+async def list_subscriptions(
+    caller: Caller, *, cursor: Cursor = None, limit: Limit = PAGE
+) -> SubscriptionPage:
+    """The workspace's subscriptions, oldest first."""
+    return await caller.read(
+        lambda tx, who: read_subscriptions.list_subscriptions(tx, who, cursor=cursor, limit=limit)
+    )
+
+
+@get("/{subscription:str}", opt=_ONE)
+async def get_subscription(caller: Caller, *, subscription: str) -> Subscription:
+    """A subscription."""
+    return await caller.read(
+        lambda tx, who: read_subscriptions.get_subscription(tx, who, SubscriptionId(subscription))
+    )
+
+
+@patch("/{subscription:str}", opt={BODY: SubscriptionPatch, **_ONE})
+async def update_subscription(
+    caller: Caller, *, backend: Backend, subscription: str
+) -> Subscription:
+    """Change a subscription by a JSON merge patch: what is left out stays."""
+    wanted = await caller.body(SubscriptionPatch)
+    now = backend.clock.now()
+    return await caller.write(
+        lambda tx, who: change_subscription.update_subscription(
+            tx, who, SubscriptionId(subscription), wanted, now=now
+        )
+    )
+
+
+@delete("/{subscription:str}", opt=_ONE)
+async def delete_subscription(caller: Caller, *, subscription: str) -> None:
+    """Delete a subscription and its log."""
+    await caller.write(
+        lambda tx, who: change_subscription.delete_subscription(
+            tx, who, SubscriptionId(subscription)
+        )
+    )
+
+
+@get("/{subscription:str}/manifest", opt=_ONE)
+async def get_manifest(caller: Caller, *, backend: Backend, subscription: str) -> Manifest:
+    """What the subscription delivers now, and the cursor from which to read on."""
+    now = backend.clock.now()
+    return await caller.read(
+        lambda tx, who: read_manifest.get_manifest(
+            tx, who, SubscriptionId(subscription), base=backend.base, now=now
+        )
+    )
+
+
+ROUTER = Router(
+    "/v1/feeds/subscriptions",
+    route_handlers=[
+        *(create_subscription, list_subscriptions, get_subscription, update_subscription),
+        *(delete_subscription, get_manifest),
+    ],
+    opt={PERMISSION: FEEDS},
+    tags=["subscriptions"],
+)

@@ -1,0 +1,153 @@
+"""What the operator sets: variables with the prefix PLOTI_, or flags of the same names."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from ploti.errors import ConfigError
+from ploti.model.wire import Value
+
+T = TypeVar("T")
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+PREFIX = "PLOTI_"
+OF_THE_CLIENT = frozenset({"PLOTI_API_KEY", "PLOTI_API_URL"})
+"""Variables that a server may meet in its environment and does not read."""
+
+_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_SIZE = re.compile(r"([0-9]{1,18}) ?([KMGT]iB)?")
+_WHOLE = re.compile(r"[1-9][0-9]{0,8}")
+
+
+class Settings(Value, kw_only=True):
+    """How this server runs; sizes in bytes, times in seconds.
+
+    `public_url` is None where the address that it listens on is the one that links name.
+    """
+
+    data: str
+    host: str = "127.0.0.1"
+    port: int = 8080
+    behind_proxy: bool = False
+    insecure: bool = False
+    public_url: str | None = None
+    file_roots: tuple[str, ...] = ()
+    allow_networks: tuple[str, ...] = ()
+    build_memory: int = 2 << 30
+    build_seconds: int = 3600
+    max_source: int = 8 << 30
+    max_waits: int = 8
+    test_clock: str | None = None
+
+
+def read_settings(
+    environment: Mapping[str, str], flags: Mapping[str, str | None], **given: str | int | bool
+) -> Settings:
+    """The settings of a server: a flag, by its field's name, wins over the variable.
+
+    `given` are the fields that only the command line has. Raises ConfigError naming a variable
+    that is unknown, or a value that cannot be meant.
+    """
+    texts = _texts(environment) | {name: text for name, text in flags.items() if text is not None}
+    read = {name: _read(name, text) for name, text in texts.items()}
+    settings = Settings(**given, **read)  # type: ignore[arg-type]
+    _check_address(settings)
+    return settings
+
+
+def _texts(environment: Mapping[str, str]) -> dict[str, str]:
+    variables = {name for name in environment if name.startswith(PREFIX)} - OF_THE_CLIENT
+    unknown = sorted(variables - {_variable(field) for field in _READERS})
+    if unknown:
+        known = ", ".join(sorted(map(_variable, _READERS)))
+        raise ConfigError(f"{unknown[0]} is no setting of ploti serve; there are {known}")
+    return {
+        field: environment[_variable(field)] for field in _READERS if _variable(field) in variables
+    }
+
+
+def _variable(field: str) -> str:
+    return PREFIX + field.upper()
+
+
+def _read(field: str, text: str) -> object:
+    try:
+        return _READERS[field](text)
+    except ValueError as error:
+        raise ConfigError(f"{_variable(field)}: {error}") from None
+
+
+def _check_address(settings: Settings) -> None:
+    if _is_loopback(settings.host):
+        return
+    if settings.public_url is None:
+        raise ConfigError(
+            f"To listen on {settings.host}, say with PLOTI_PUBLIC_URL at which address it is "
+            "reached: links name it"
+        )
+    if not (settings.behind_proxy or settings.insecure):
+        raise ConfigError(
+            f"To listen on {settings.host}, put TLS in front and say --behind-proxy, or accept "
+            "with --insecure that keys can be overheard"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"'{text}' is no address such as https://ploti.example.org")
+    return text.rstrip("/")
+
+
+def _paths(text: str) -> tuple[str, ...]:
+    paths = tuple(path for path in text.split(":") if path)
+    relative = [path for path in paths if not path.startswith("/")]
+    if relative:
+        raise ValueError(f"'{relative[0]}' must be an absolute path")
+    return paths
+
+
+def _networks(text: str) -> tuple[str, ...]:
+    return tuple(str(ipaddress.ip_network(part.strip())) for part in text.split(",") if part)
+
+
+def _size(text: str) -> int:
+    found = _SIZE.fullmatch(text.strip())
+    if found is None or int(found[1]) == 0:
+        raise ValueError(f"'{text}' is no size such as 2GiB, 500MiB or a number of bytes")
+    return int(found[1]) * _UNITS[found[2] or ""]
+
+
+def _number(text: str) -> int:
+    if _WHOLE.fullmatch(text.strip()) is None:
+        raise ValueError(f"'{text}' is no whole number from 1 on")
+    return int(text)
+
+
+def _text(text: str) -> str:
+    if not text:
+        raise ValueError("has no value")
+    return text
+
+
+_READERS: dict[str, Callable[[str], object]] = {
+    "public_url": _url,
+    "file_roots": _paths,
+    "allow_networks": _networks,
+    "build_memory": _size,
+    "build_seconds": _number,
+    "max_source": _size,
+    "max_waits": _number,
+    "test_clock": _text,
+}
