@@ -25,11 +25,17 @@ class RawKind(StrEnum):
 
 
 class RawColumn(Value, kw_only=True):
-    """A column as read: its name in the source, and the name of its values in the relation."""
+    """A column as read: its name in the source, and the name of its values in the relation.
+
+    `type` is the column type that the source's own schema states, where it says more than `kind`
+    does: `decimal(12,2)`, `float64`, `date`, `timestamp`, `datetime`. All values fit it but those
+    that no column type can hold (a year beyond 9999).
+    """
 
     source_name: str
     kind: RawKind
     field: str
+    type: str | None = None
 
 
 class RawGeometry(Value, kw_only=True):
