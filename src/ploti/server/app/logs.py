@@ -1,0 +1,24 @@
+"""The server's log: one line an entry on standard error, for people or for programs."""
+
+from __future__ import annotations
+
+import sys
+
+import structlog
+
+
+def configure_logs() -> None:
+    """Log to standard error: in colour to a terminal, else as JSON."""
+    if sys.stderr.isatty():
+        finish: list[structlog.types.Processor] = [structlog.dev.ConsoleRenderer()]
+    else:
+        finish = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *finish,
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
