@@ -1,0 +1,127 @@
+"""Stage 3: keys that are the old ones written otherwise.
+
+A key is one text, its parts joined. First those equal in letters and digits; then those that a
+template, learned from rows of equal content, makes of the old ones. Only keys that are there once
+on both sides are linked, and only where most pairs agree in what is not their key.
+"""
+
+from __future__ import annotations
+
+import json
+
+from ploti.model.sql import literal
+from ploti.server.build.matching.expressions import (
+    content,
+    key_text,
+    letters_and_digits,
+    runs,
+)
+from ploti.server.build.matching.links import (
+    POSITION,
+    RECORD_ID,
+    drop,
+    link,
+    new_left,
+    old_left,
+    table,
+)
+from ploti.server.build.matching.proof import prove
+from ploti.server.build.matching.question import Question, Run, Stage, Template
+from ploti.server.build.matching.templates import (
+    LEARNED,
+    PROVED,
+    Alignment,
+    Form,
+    Pair,
+    learn,
+)
+
+
+def link_new_forms(run: Run, question: Question) -> Template | None:
+    """Link by both ways; gives the template where one was learned and its pairs agree."""
+    if not question.key_before or not question.key_now or not question.content:
+        return None
+    old, new = (letters_and_digits(key_text(k)) for k in (question.key_before, question.key_now))
+    _link_forms(run, question, old=old, new=new, stage=Stage.KEY_FORM, evidence="NULL")
+    form = learn(_pairs_to_learn_from(run, question))
+    if form is None:
+        return None
+    evidence = literal(json.dumps({"template": form.words}, ensure_ascii=False))
+    old, new = _made_and_found(question, form)
+    if not _link_forms(
+        run, question, old=old, new=new, stage=Stage.KEY_TEMPLATE, evidence=evidence
+    ):
+        return None
+    return Template(form=form.words, examples=_examples(run, question))
+
+
+def _link_forms(
+    run: Run, question: Question, *, old: str, new: str, stage: Stage, evidence: str
+) -> bool:
+    """Link where the two expressions are equal; whether anything was."""
+    before = _single(old_left(question), old, f"{RECORD_ID} AS record_id")
+    after = _single(new_left(question), new, f"{POSITION} AS position")
+    pairs = f"SELECT position, record_id FROM {before} AS o JOIN {after} AS n USING (form)"
+    table(run, "match_forms", pairs)
+    proof = prove(run, question, pairs="match_forms")
+    stands = proof.columns > 0 and proof.agreeing * 2 >= proof.pairs
+    if stands:
+        link(run, "FROM match_forms", stage=stage, evidence=evidence)
+    drop(run, "match_forms")
+    return stands
+
+
+def _single(relation: str, form: str, handle: str) -> str:
+    return (
+        f"(SELECT {handle}, {form} AS form FROM {relation} WHERE form <> '' "
+        f"QUALIFY count(*) OVER (PARTITION BY form) = 1)"
+    )
+
+
+def _pairs_to_learn_from(run: Run, question: Question) -> list[Pair]:
+    """Keys of left-over rows whose content is there once on both sides and equal, as runs."""
+    fields = content([column.name for column in question.content])
+    sides = [
+        f"(SELECT any_value({key_text(key)}) AS key, min({handle}) AS handle, {fields} AS content "
+        f"FROM {relation} GROUP BY content HAVING count(*) = 1)"
+        for relation, key, handle in (
+            (old_left(question), question.key_before, RECORD_ID),
+            (new_left(question), question.key_now, POSITION),
+        )
+    ]
+    rows = run(
+        f"SELECT {runs('o.key')}, {runs('n.key')} FROM {sides[0]} AS o JOIN {sides[1]} AS n "
+        f"ON o.content = n.content ORDER BY hash(o.handle), o.handle LIMIT {LEARNED + PROVED}"
+    )
+    return [(_texts(old), _texts(new)) for old, new in rows]
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"a list was expected, not {value!r}")
+    return tuple(str(run) for run in value)
+
+
+def _made_and_found(question: Question, form: Form) -> tuple[str, str]:
+    """The form that old keys take, and the one that new keys have."""
+    sides = [runs(key_text(key)) for key in (question.key_before, question.key_now)]
+    if form.alignment is Alignment.RIGHT:
+        sides = [f"list_reverse({side})" for side in sides]
+    return form.sql(sides[0]), f"array_to_string({sides[1]}, '|')"
+
+
+def _examples(run: Run, question: Question) -> tuple[tuple[str, str], ...]:
+    sides = [
+        f"(SELECT {handle} AS handle, replace({key_text(key)}, chr(31), ' ') AS key "
+        f"FROM {relation})"
+        for relation, key, handle in (
+            (question.base, question.key_before, RECORD_ID),
+            (question.new, question.key_now, POSITION),
+        )
+    ]
+    rows = run(
+        f"SELECT o.key, n.key FROM match_links AS l JOIN {sides[0]} AS o ON o.handle = l.record_id "
+        f"JOIN {sides[1]} AS n ON n.handle = l.position "
+        f"WHERE l.stage = {literal(Stage.KEY_TEMPLATE)} ORDER BY l.record_id LIMIT 3"
+    )
+    return tuple((str(old), str(new)) for old, new in rows)

@@ -1,0 +1,51 @@
+"""Stage 1: equal keys, those of records removed lately, and the proof that keys still mean it."""
+
+from __future__ import annotations
+
+from ploti.server.build.matching.expressions import listed, same
+from ploti.server.build.matching.links import POSITION, RECORD_ID, count, link, new_left
+from ploti.server.build.matching.question import Question, Run, Stage
+
+
+def link_equal_keys(run: Run, question: Question) -> None:
+    """Link the rows whose key is there once on both sides; null is a key's value like another."""
+    key = question.key_now
+    old = _single(question.base, key, f"any_value({RECORD_ID}) AS record_id")
+    new = _single(question.new, key, f"any_value({POSITION}) AS position")
+    pairs = f"SELECT position, record_id FROM {old} AS o JOIN {new} AS n ON {same('o', 'n', key)}"
+    link(run, pairs, stage=Stage.KEY)
+
+
+def link_returned(run: Run, question: Question) -> None:
+    """Give a record its id back that was removed lately and whose key came again.
+
+    Where a key was removed more than once, the last one counts, if there is one last.
+    """
+    key = question.key_now
+    gone = (
+        f"(FROM {question.gone} AS x ANTI JOIN {question.base} AS b "
+        f"ON x.{RECORD_ID} = b.{RECORD_ID} "
+        f"QUALIFY rank() OVER (PARTITION BY {listed(key)} ORDER BY _ploti_removed_in DESC) = 1)"
+    )
+    old = _single(gone, key, f"any_value({RECORD_ID}) AS record_id")
+    new = _single(new_left(question), key, f"any_value({POSITION}) AS position")
+    pairs = f"SELECT position, record_id FROM {old} AS o JOIN {new} AS n ON {same('o', 'n', key)}"
+    link(run, pairs, stage=Stage.RETURNED)
+
+
+def count_null_keys(run: Run, question: Question) -> int:
+    """How many new rows have no value in a column of their key."""
+    nulls = " OR ".join(f"{listed([column])} IS NULL" for column in question.key_now)
+    return count(run, f"SELECT count(*) FROM {question.new} WHERE {nulls}")
+
+
+def count_repeated_keys(run: Run, question: Question) -> int:
+    """How many keys are in more than one new row."""
+    key = listed(question.key_now)
+    repeated = f"SELECT {key} FROM {question.new} GROUP BY {key} HAVING count(*) > 1"
+    return count(run, f"SELECT count(*) FROM ({repeated})")
+
+
+def _single(relation: str, key: tuple[str, ...], handle: str) -> str:
+    names = listed(key)
+    return f"(SELECT {names}, {handle} FROM {relation} GROUP BY {names} HAVING count(*) = 1)"

@@ -1,0 +1,99 @@
+"""The stages of a matching, in their order."""
+
+from __future__ import annotations
+
+from ploti.server.build.matching.continuation import link_continuations
+from ploti.server.build.matching.equal_content import link_equal_content
+from ploti.server.build.matching.key_forms import link_new_forms
+from ploti.server.build.matching.key_match import (
+    count_null_keys,
+    count_repeated_keys,
+    link_equal_keys,
+    link_returned,
+)
+from ploti.server.build.matching.links import begin, by_stage, count, rows_of
+from ploti.server.build.matching.proof import prove
+from ploti.server.build.matching.question import (
+    Continuation,
+    Gate,
+    OverBudget,
+    Proof,
+    Question,
+    Report,
+    Run,
+    Stage,
+    Template,
+)
+from ploti.server.build.matching.repeated_keys import link_repeated_keys
+
+LEAST_LEFT = 20
+LEAST_SHARE = 0.01
+
+
+def match(run: Run, question: Question) -> Report:
+    """Match all rows; the links are in `match_links` then, proposals in `match_proposals`."""
+    begin(run)
+    if question.keyed_alike:
+        link_equal_keys(run, question)
+    return match_beyond(run, question)
+
+
+def match_beyond(run: Run, question: Question) -> Report:
+    """Match what the links by single equal keys, in `match_links` by now, have left."""
+    keys = _proved(run, question)
+    trusted = question.keyed_alike and not (keys and keys.dealt_anew)
+    template: Template | None = None
+    gate: Gate | None = None
+    block: int | None = None
+    over_budget: str | None = None
+    try:
+        if trusted:
+            link_repeated_keys(run, question)
+            if question.gone:
+                link_returned(run, question)
+        if runs_beyond(run, question, trusted=trusted):
+            template = link_new_forms(run, question)
+            link_equal_content(run, question)
+            gate, block = link_continuations(run, question)
+    except OverBudget as error:
+        over_budget = str(error)
+    return Report(
+        base_rows=rows_of(run, question.base),
+        new_rows=rows_of(run, question.new),
+        null_keys=count_null_keys(run, question) if question.key_now else 0,
+        repeated_keys=count_repeated_keys(run, question) if question.key_now else 0,
+        keys=keys,
+        links=by_stage(run),
+        proposals=rows_of(run, "match_proposals"),
+        template=template,
+        gate=gate,
+        block=block,
+        over_budget=over_budget,
+    )
+
+
+def runs_beyond(run: Run, question: Question, *, trusted: bool) -> bool:
+    """Whether more than the keys is looked at.
+
+    Without trusted keys always; with them where 1 % of the base's records, and 20, are gone and
+    20 rows came, unless the declaration leaves it to the keys alone.
+    """
+    if not trusted:
+        return True
+    if question.continuation is Continuation.OFF:
+        return False
+    base = rows_of(run, question.base)
+    returned = f"stage = '{Stage.RETURNED}'"
+    kept = count(run, f"SELECT count(*) FROM match_links WHERE NOT {returned}")
+    came = rows_of(run, question.new) - rows_of(run, "match_links")
+    return base - kept >= max(LEAST_LEFT, LEAST_SHARE * base) and came >= LEAST_LEFT
+
+
+def _proved(run: Run, question: Question) -> Proof | None:
+    """The proof of the links by key; they are let go where the keys were dealt anew."""
+    if not question.keyed_alike:
+        return None
+    proof = prove(run, question, pairs="match_links")
+    if proof.dealt_anew:
+        run("DELETE FROM match_links")
+    return proof

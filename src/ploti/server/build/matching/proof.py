@@ -1,0 +1,72 @@
+"""The proof that pairs made by a key are the same records, from a sample of them."""
+
+from __future__ import annotations
+
+from ploti.server.build.matching.links import POSITION, RECORD_ID, drop, table, whole
+from ploti.server.build.matching.question import MatchColumn, Proof, Question, Run
+from ploti.server.build.matching.values import prepared
+
+SAMPLE = 2_000
+INFORMATIVE = 20
+
+
+def prove(run: Run, question: Question, *, pairs: str) -> Proof:
+    """Compare a sample of `pairs` (a relation of position, record_id), and pairs made at random.
+
+    The sample is drawn by a hash of the record id, so it is the same each time.
+    """
+    columns = question.content
+    if not columns:
+        return Proof(columns=0, pairs=0, agreeing=0, random_pairs=0, random_agreeing=0)
+    _draw(run, question, pairs)
+    informative = _informative(run, columns)
+    (counted,) = run(_comparison(informative)) if informative else ((0, 0, 0, 0),)
+    drop(run, "match_sample", "match_sample_old", "match_sample_new")
+    agreeing, known, random_agreeing, random_known = map(whole, counted)
+    return Proof(
+        columns=len(informative),
+        pairs=known,
+        agreeing=agreeing,
+        random_pairs=random_known,
+        random_agreeing=random_agreeing,
+    )
+
+
+def _draw(run: Run, question: Question, pairs: str) -> None:
+    order = "hash(record_id), record_id"
+    sample = f"SELECT position, record_id FROM {pairs} ORDER BY {order} LIMIT {SAMPLE}"
+    table(
+        run, "match_sample", f"SELECT *, row_number() OVER (ORDER BY {order}) AS i FROM ({sample})"
+    )
+    sides = [
+        ("old", question.base, RECORD_ID, "record_id"),
+        ("new", question.new, POSITION, "position"),
+    ]
+    for side, relation, handle, given in sides:
+        drawn = (
+            f"(SELECT x.*, s.i AS _ploti_i FROM {relation} AS x "
+            f"JOIN match_sample AS s ON x.{handle} = s.{given})"
+        )
+        rows = prepared(question.content, drawn, handle="_ploti_i", name="NULL")
+        table(run, f"match_sample_{side}", rows)
+
+
+def _informative(run: Run, columns: tuple[MatchColumn, ...]) -> list[int]:
+    counts = ", ".join(f"count(DISTINCT t{i})" for i in range(len(columns)))
+    (values,) = run(f"SELECT {counts} FROM match_sample_old")
+    return [i for i, number in enumerate(values) if whole(number) > INFORMATIVE]
+
+
+def _comparison(informative: list[int]) -> str:
+    """A query of how many pairs agree, of how many with a value; then the same at random."""
+    equal = " + ".join(f"coalesce((o.t{i} = n.t{i})::INTEGER, 0)" for i in informative)
+    known = " + ".join(f"(coalesce(o.t{i}, n.t{i}) IS NOT NULL)::INTEGER" for i in informative)
+    counts = []
+    for partner in ("o.r", "o.r % (SELECT count(*) FROM match_sample) + 1"):
+        pairs = (
+            f"(SELECT {equal} AS equal, {known} AS known FROM match_sample_old AS o "
+            f"JOIN match_sample_new AS n ON n.r = {partner})"
+        )
+        counts.append(f"(SELECT count(*) FROM {pairs} WHERE known > 0 AND equal * 2 >= known)")
+        counts.append(f"(SELECT count(*) FROM {pairs} WHERE known > 0)")
+    return f"SELECT {', '.join(counts)}"
