@@ -1,0 +1,1 @@
+"""Keeps a destination in step with a subscription."""

@@ -1,0 +1,30 @@
+"""Destinations, a module or package each; `open_destination` chooses by the address."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ploti.errors import ConfigError
+from ploti.model.ids import SubscriptionId
+from ploti.sync.destination import Destination
+from ploti.sync.destinations.duckdb import DuckDB
+
+LOCK_TIMEOUT = 60.0
+"""Seconds to wait for a destination that is in use, unless another number is given."""
+
+
+def open_destination(
+    address: str, *, subscription_id: SubscriptionId, lock_timeout: float = LOCK_TIMEOUT
+) -> Destination:
+    """The destination at an address such as `duckdb:FILE`; nothing is opened or made yet.
+
+    Raises:
+        ConfigError: The address is none that ploti can sync to.
+    """
+    kind, _, rest = address.partition(":")
+    if kind == "duckdb" and rest:
+        path = Path(rest).expanduser()
+        return DuckDB(path, subscription_id=subscription_id, lock_timeout=lock_timeout)
+    raise ConfigError(
+        f"'{address}' is no destination: give duckdb:FILE, such as duckdb:feeds.duckdb"
+    )

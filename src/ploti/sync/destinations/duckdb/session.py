@@ -1,0 +1,242 @@
+"""An open DuckDB file: its transactions, and what is held, in the schema `_ploti`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+
+from ploti.model.digest import Buckets
+from ploti.model.ids import DatasetId, EventId, SubscriptionId
+from ploti.model.schema import AddedColumn, Schema
+from ploti.model.wire import Instant
+from ploti.sync.destination import TableError, Transaction
+from ploti.sync.destinations.duckdb.tables import ALIAS, Tables, said_of_the_table
+from ploti.sync.held import Held, Holdings, State
+
+_SUBSCRIPTIONS = f"{ALIAS}._ploti.subscriptions"
+_DATASETS = f"{ALIAS}._ploti.datasets"
+
+_SET_UP = f"""
+    BEGIN;
+    CREATE SCHEMA IF NOT EXISTS {ALIAS}._ploti;
+    CREATE TABLE IF NOT EXISTS {_SUBSCRIPTIONS} (
+        subscription_id VARCHAR NOT NULL,
+        cursor VARCHAR,
+        chosen VARCHAR[] NOT NULL,
+        changed_at TIMESTAMPTZ NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS {_DATASETS} (
+        subscription_id VARCHAR NOT NULL,
+        dataset_id VARCHAR NOT NULL,
+        table_name VARCHAR,
+        version BIGINT,
+        schema_version VARCHAR,
+        content_digest VARCHAR,
+        row_count BIGINT,
+        state VARCHAR NOT NULL,
+        reason VARCHAR,
+        last_event VARCHAR NOT NULL,
+        left_at TIMESTAMPTZ,
+        changed_at TIMESTAMPTZ NOT NULL
+    );
+    COMMIT;
+"""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class DuckDBSession:
+    """The file while it is open, for one subscription."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, subscription_id: SubscriptionId
+    ) -> None:
+        self._connection = connection
+        self._subscription_id = subscription_id
+
+    def set_up(self) -> None:
+        """Make the tables of what is held, where they are not there."""
+        if not self._is_set_up():
+            self._connection.execute(_SET_UP)
+
+    def _is_set_up(self) -> bool:
+        found = self._connection.execute(
+            "SELECT count(*) FROM duckdb_tables() WHERE database_name = ? AND schema_name = ?"
+            " AND table_name IN ('subscriptions', 'datasets')",
+            [ALIAS, "_ploti"],
+        ).fetchone()
+        return found == (2,)
+
+    def holdings(self) -> Holdings:
+        """What is held; nothing where the file was never synced."""
+        if not self._is_set_up():
+            return Holdings()
+        place = self._connection.execute(
+            f"SELECT cursor, chosen FROM {_SUBSCRIPTIONS} WHERE subscription_id = ?",
+            [self._subscription_id],
+        ).fetchone()
+        cursor, chosen = place or (None, [])
+        return Holdings(cursor=cursor, chosen=frozenset(chosen), datasets=self._datasets())
+
+    def _datasets(self) -> dict[DatasetId, Held]:
+        rows = self._connection.execute(
+            "SELECT dataset_id, state, version, schema_version, content_digest, row_count,"
+            f" table_name, reason, last_event, epoch_us(left_at) FROM {_DATASETS}"
+            " WHERE subscription_id = ? ORDER BY dataset_id",
+            [self._subscription_id],
+        ).fetchall()
+        return {row[0]: _held(row) for row in rows}
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """All that is done in the block, or nothing."""
+        self._connection.execute("BEGIN")
+        try:
+            yield DuckDBTransaction(self._connection, self._subscription_id)
+        except BaseException:
+            # The error may have ended the transaction already; it is the one to tell.
+            with suppress(duckdb.Error):
+                self._connection.execute("ROLLBACK")
+            raise
+        with said_of_the_table():
+            self._connection.execute("COMMIT")
+
+
+class DuckDBTransaction:
+    """One transaction of a session."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, subscription_id: SubscriptionId
+    ) -> None:
+        self._connection = connection
+        self._subscription_id = subscription_id
+        self._tables = Tables(connection)
+
+    def claim(self, table: str, dataset_id: DatasetId) -> None:
+        """Take the table over, unless it is somebody else's."""
+        rows = self._connection.execute(
+            f"SELECT subscription_id, dataset_id, state FROM {_DATASETS}"
+            " WHERE lower(table_name) = lower(?)",
+            [table],
+        ).fetchall()
+        for subscription_id, owner, state in rows:
+            if (subscription_id, owner) == (self._subscription_id, dataset_id):
+                return
+            if owner != dataset_id or state != State.REMOVED:
+                raise TableError(f"table {table} is that of {owner} in {subscription_id}")
+        if rows:
+            self._release(table)
+        elif self._tables.kind(table) is not None:
+            raise TableError(
+                f"a table or view {table} that is not ploti's is in the way: rename it, or"
+                f" sync with --dataset {dataset_id} --table-name NAME"
+            )
+
+    def _release(self, table: str) -> None:
+        """Take a table that was left behind from the dataset's earlier subscriptions."""
+        self._connection.execute(
+            f"UPDATE {_DATASETS} SET table_name = NULL WHERE lower(table_name) = lower(?)", [table]
+        )
+
+    def load(self, table: str, schema: Schema, file: Path) -> None:
+        """Replace the table's rows by a snapshot's."""
+        self._tables.load(table, schema, file)
+
+    def apply(self, table: str, schema: Schema, file: Path) -> None:
+        """Delete and insert what a changes file says."""
+        self._tables.apply(table, schema, file)
+
+    def add_columns(self, table: str, columns: Sequence[AddedColumn]) -> None:
+        """Add columns, null in every row."""
+        self._tables.add_columns(table, columns)
+
+    def drop(self, table: str) -> None:
+        """Drop the table if it is there."""
+        self._tables.drop(table)
+
+    def count(self, table: str) -> int:
+        """The number of its rows."""
+        return self._tables.count(table)
+
+    def buckets(self, table: str, schema: Schema) -> Buckets:
+        """The content digest of the table as it stands."""
+        return self._tables.buckets(table, schema)
+
+    def save(self, held: Held) -> None:
+        """Write the dataset's line anew."""
+        self._connection.execute(
+            f"DELETE FROM {_DATASETS} WHERE subscription_id = ? AND dataset_id = ?",
+            [self._subscription_id, held.dataset_id],
+        )
+        self._connection.execute(
+            f"INSERT INTO {_DATASETS} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::TIMESTAMPTZ, now())",
+            [
+                self._subscription_id,
+                held.dataset_id,
+                held.table,
+                held.version,
+                held.schema_version,
+                held.content_digest,
+                held.row_count,
+                held.state.value,
+                held.reason,
+                held.last_event,
+                held.left_at and str(held.left_at),
+            ],
+        )
+
+    def move(self, cursor: EventId) -> None:
+        """Write the cursor."""
+        self._make_place()
+        self._connection.execute(
+            f"UPDATE {_SUBSCRIPTIONS} SET cursor = ?, changed_at = now() WHERE subscription_id = ?",
+            [cursor, self._subscription_id],
+        )
+
+    def choose(self, chosen: frozenset[DatasetId]) -> None:
+        """Write which datasets this destination is for."""
+        self._make_place()
+        self._connection.execute(
+            f"UPDATE {_SUBSCRIPTIONS} SET chosen = ?, changed_at = now() WHERE subscription_id = ?",
+            [sorted(chosen), self._subscription_id],
+        )
+
+    def _make_place(self) -> None:
+        self._connection.execute(
+            f"INSERT INTO {_SUBSCRIPTIONS} SELECT ?, NULL, [], now() WHERE NOT EXISTS"
+            f" (SELECT 1 FROM {_SUBSCRIPTIONS} WHERE subscription_id = ?)",
+            [self._subscription_id, self._subscription_id],
+        )
+
+
+def _held(row: tuple[object, ...]) -> Held:
+    dataset_id, state, version, schema_version, digest, rows, table, reason, event, left = row
+    return Held(
+        dataset_id=DatasetId(str(dataset_id)),
+        state=State(str(state)),
+        version=_number(version),
+        schema_version=_text(schema_version),
+        content_digest=_text(digest),
+        row_count=_number(rows),
+        table=_text(table),
+        reason=_text(reason),
+        last_event=EventId(str(event)),
+        left_at=_instant(_number(left)),
+    )
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _instant(microseconds: int | None) -> Instant | None:
+    if microseconds is None:
+        return None
+    return Instant.of(_EPOCH + timedelta(microseconds=microseconds))

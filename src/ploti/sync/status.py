@@ -1,0 +1,179 @@
+"""How far behind each dataset of a destination is, and why: nothing is changed by looking."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from ploti.errors import (
+    ExitStatus,
+    Expired,
+    InvalidInput,
+    NotDeliverable,
+    NotFound,
+    OutsideCoverage,
+)
+from ploti.model.event import HoldReason
+from ploti.model.ids import DatasetId, EventId
+from ploti.model.manifest import ManifestEntry
+from ploti.model.wire import Value
+from ploti.sync.destination import Destination
+from ploti.sync.feed import Feed
+from ploti.sync.held import Held, Holdings, State
+
+
+class Standing(StrEnum):
+    """What can be said of a dataset in one word."""
+
+    CURRENT = "current"
+    ON_HOLD = "on_hold"
+    """Current, and the next version waits for review at the server."""
+
+    WAITING = "waiting"
+    """Delivered, but without a version yet."""
+
+    BEHIND = "behind"
+    """`ploti feeds sync` brings it up to date by the log."""
+
+    EXPIRED = "expired"
+    """Behind, and the log has forgotten the way: sync loads it from the manifest."""
+
+    FAILED = "failed"
+    """It could not go on; sync tries again."""
+
+    LEFT = "left"
+    """It left the subscription; its table, if kept, stays as it was."""
+
+    LEFT_OUT = "left_out"
+    """It is not chosen for this destination."""
+
+
+_UP_TO_DATE = (
+    Standing.CURRENT,
+    Standing.ON_HOLD,
+    Standing.WAITING,
+    Standing.LEFT,
+    Standing.LEFT_OUT,
+)
+
+
+class DatasetStatus(Value, kw_only=True):
+    """One dataset; `held` and `current` are versions, here and at the server."""
+
+    dataset_id: DatasetId
+    table: str | None
+    standing: Standing
+    held: int | None
+    current: int | None
+    hold: HoldReason | None
+    detail: str
+
+
+class Status(Value, kw_only=True):
+    """All datasets of a destination, by id; `expired`: the cursor is of no use any more."""
+
+    destination: str
+    cursor: EventId | None
+    expired: bool
+    datasets: list[DatasetStatus]
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """3 where a dataset is not up to date, else 0."""
+        behind = any(each.standing not in _UP_TO_DATE for each in self.datasets)
+        return ExitStatus.BEHIND if behind else ExitStatus.DONE
+
+
+def read_status(feed: Feed, destination: Destination) -> Status:
+    """Compare what is held with what the server has.
+
+    Raises:
+        SyncError: There is no destination yet.
+        PlotiError: The server cannot be asked.
+    """
+    with destination.reading() as session:
+        holdings = session.holdings()
+    manifest = {entry.dataset_id: entry for entry in feed.manifest().datasets}
+    expired = _is_expired(feed, holdings.cursor)
+    ids = sorted(manifest.keys() | holdings.datasets.keys())
+    datasets = [
+        _read_one(feed, holdings, each, entry=manifest.get(each), expired=expired) for each in ids
+    ]
+    return Status(
+        destination=destination.name,
+        cursor=holdings.cursor,
+        expired=expired,
+        datasets=datasets,
+    )
+
+
+def _is_expired(feed: Feed, cursor: EventId | None) -> bool:
+    if cursor is None:
+        return False
+    try:
+        feed.events(cursor, limit=1)
+    except (Expired, InvalidInput):
+        return True
+    return False
+
+
+def _read_one(
+    feed: Feed,
+    holdings: Holdings,
+    dataset_id: DatasetId,
+    *,
+    entry: ManifestEntry | None,
+    expired: bool,
+) -> DatasetStatus:
+    held = holdings.datasets.get(dataset_id) or Held(dataset_id=dataset_id)
+    hold = _hold_reason(feed, dataset_id) if entry else None
+    standing, detail = judge(
+        held, entry, takes=holdings.takes(dataset_id), expired=expired, hold=hold
+    )
+    return DatasetStatus(
+        dataset_id=dataset_id,
+        table=held.table,
+        standing=standing,
+        held=held.version,
+        current=entry.version if entry else None,
+        hold=hold,
+        detail=detail,
+    )
+
+
+def _hold_reason(feed: Feed, dataset_id: DatasetId) -> HoldReason | None:
+    try:
+        hold = feed.dataset(dataset_id).hold
+    except (NotDeliverable, NotFound, OutsideCoverage):
+        return None
+    return hold.reason if hold else None
+
+
+def judge(
+    held: Held,
+    entry: ManifestEntry | None,
+    *,
+    takes: bool,
+    expired: bool,
+    hold: HoldReason | None,
+) -> tuple[Standing, str]:
+    """Where a dataset stands, and what to say of it; `entry` is the manifest's line for it."""
+    if held.state is State.REMOVED and entry is None:
+        kept = f"table {held.table} stays as it was" if held.table else "its table is gone"
+        return Standing.LEFT, f"left on {held.left_at}: {held.reason}; {kept}"
+    if not takes or held.state is State.LEFT_OUT:
+        return Standing.LEFT_OUT, "not chosen with --dataset"
+    if held.state in (State.NEEDS_LOAD, State.LEAVING):
+        return Standing.FAILED, held.reason or "it could not go on"
+    if entry is None:
+        return Standing.BEHIND, "it is not delivered any more: sync marks its table"
+    if entry.version is None:
+        return Standing.WAITING, "no version released yet"
+    if (held.state, held.version) == (State.HELD, entry.version):
+        if hold is not None:
+            return Standing.ON_HOLD, f"the next version waits for review: {hold}"
+        return Standing.CURRENT, "up to date"
+    if expired:
+        return Standing.EXPIRED, "its events are past retention: sync loads the current version"
+    if held.version is None:
+        return Standing.BEHIND, "not loaded yet"
+    return Standing.BEHIND, f"version {held.version} is held, {entry.version} is current"

@@ -1,0 +1,119 @@
+"""Proves that a copy equals the version it holds, or says in which digest buckets it does not."""
+
+from __future__ import annotations
+
+from ploti.errors import ApiError, ExitStatus, Forbidden, RateLimited, SyncError, Unauthenticated
+from ploti.errors import Unavailable as ServerUnavailable
+from ploti.model.digest import PREFIX, Buckets
+from ploti.model.ids import DatasetId
+from ploti.model.version import Version
+from ploti.model.wire import Value
+from ploti.sync.destination import Destination, Session, TableError
+from ploti.sync.feed import Feed
+from ploti.sync.held import Held, State
+
+_SHOWN = 5
+
+
+class Verification(Value, kw_only=True):
+    """What was found about one table.
+
+    `matches` is None where the version's digest could not be had; `buckets` are the numbers of
+    those that differ (0 to 255: the first byte of the record id's SHA-256).
+    """
+
+    dataset_id: DatasetId
+    table: str
+    version: int
+    matches: bool | None
+    buckets: list[int]
+    detail: str
+
+
+class Verified(Value, kw_only=True):
+    """All tables that hold a version."""
+
+    datasets: list[Verification]
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """5 where a copy differs, 3 where one could not be looked at, 0 where all are equal."""
+        found = {each.matches for each in self.datasets}
+        if False in found:
+            return ExitStatus.DIFFERS
+        return ExitStatus.BEHIND if None in found else ExitStatus.DONE
+
+
+def verify(feed: Feed, destination: Destination) -> Verified:
+    """Compare every table with the version that it holds."""
+    with destination.reading() as session:
+        held = [each for each in session.holdings().datasets.values() if _has_rows(each)]
+        return Verified(datasets=[_verify_one(feed, session, each) for each in held])
+
+
+def _has_rows(held: Held) -> bool:
+    return held.state is not State.REMOVED and held.version is not None and held.table is not None
+
+
+def _verify_one(feed: Feed, session: Session, held: Held) -> Verification:
+    table, number = held.table or "", held.version or 0
+    try:
+        wanted = Buckets.from_wire(feed.digest(held.dataset_id, number).buckets)
+        schema = feed.schema(held.dataset_id, number)
+    except (Unauthenticated, Forbidden, RateLimited, ServerUnavailable):
+        raise
+    except ApiError as error:
+        return _result(held, matches=None, detail=f"cannot be checked: {error}")
+    check_prefix(held.content_digest or PREFIX)
+    try:
+        with session.transaction() as transaction:
+            found = transaction.buckets(table, schema)
+    except TableError as error:
+        return _result(held, matches=False, detail=str(error))
+    differing = found.differing(wanted)
+    detail = describe(found, wanted) or "equal"
+    return _result(held, matches=not differing, detail=detail, buckets=differing)
+
+
+def _result(
+    held: Held, *, matches: bool | None, detail: str, buckets: list[int] | None = None
+) -> Verification:
+    return Verification(
+        dataset_id=held.dataset_id,
+        table=held.table or "",
+        version=held.version or 0,
+        matches=matches,
+        buckets=buckets or [],
+        detail=detail,
+    )
+
+
+def read_wanted(feed: Feed, version: Version) -> Buckets:
+    """The buckets of a version; raises SyncError where this release cannot compute its digest."""
+    check_prefix(version.content_digest)
+    return Buckets.from_wire(feed.digest(version.dataset_id, version.version).buckets)
+
+
+def check_prefix(content_digest: str) -> None:
+    """Refuse a digest made by later rules: that is no difference in the copy."""
+    if not content_digest.startswith(PREFIX):
+        kind = content_digest.partition(":")[0]
+        raise SyncError(f"The server's digests are of kind {kind}: this ploti is too old for them")
+
+
+def describe(found: Buckets, wanted: Buckets) -> str | None:
+    """Which buckets differ and how, in words; None where none does."""
+    differing = found.differing(wanted)
+    if not differing:
+        return None
+    shown = [
+        f"{number} ({_rows(found.rows[number], wanted.rows[number])})"
+        for number in differing[:_SHOWN]
+    ]
+    more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+    noun = "bucket" if len(differing) == 1 else "buckets"
+    return f"{noun} {', '.join(shown)}{more} of 256"
+
+
+def _rows(found: int, wanted: int) -> str:
+    return f"{found} rows" if found == wanted else f"{found} rows, should be {wanted}"

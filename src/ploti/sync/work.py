@@ -1,0 +1,344 @@
+"""Carries out the steps of a plan: what they need is fetched first, then each is a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import assert_never
+
+from ploti.errors import (
+    ApiError,
+    Forbidden,
+    NotDeliverable,
+    NotFound,
+    NotSubscribed,
+    OutsideCoverage,
+    RateLimited,
+    Unauthenticated,
+    Unavailable,
+)
+from ploti.model.digest import Buckets
+from ploti.model.ids import DatasetId
+from ploti.model.schema import Schema
+from ploti.model.version import Version
+from ploti.sync.destination import Session, TableError, Transaction
+from ploti.sync.downloads import Downloads
+from ploti.sync.feed import Feed, FileError, Role
+from ploti.sync.held import Held, State
+from ploti.sync.ledger import Finish, Ledger, not_yet
+from ploti.sync.plan import (
+    Alter,
+    Apply,
+    Await,
+    Keep,
+    Leave,
+    Load,
+    Skip,
+    Step,
+    changes_bytes,
+    forgotten,
+    holding,
+    is_dearer,
+)
+from ploti.sync.progress import Moment
+from ploti.sync.verify import describe, read_wanted
+
+_LEFT = (NotSubscribed, OutsideCoverage, NotDeliverable, NotFound)
+"""Answers that say that the dataset has left meanwhile (R-141)."""
+
+_OF_THE_RUN = (Unauthenticated, Forbidden, RateLimited, Unavailable)
+"""Answers that concern every dataset: they end the run."""
+
+_FAULTS = (ApiError, FileError, TableError)
+"""What may be wrong with one dataset, but for the answers above."""
+
+
+class OnRemoved(StrEnum):
+    """What becomes of the table of a dataset that leaves."""
+
+    KEEP = "keep"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a run goes about it."""
+
+    verify: bool = False
+    on_removed: OnRemoved = OnRemoved.KEEP
+    table_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ready:
+    """A version with all at hand that its transaction needs; `wanted` only where it is verified."""
+
+    version: Version
+    schema: Schema
+    file: Path
+    wanted: Buckets | None
+
+
+class Work:
+    """The steps, over a feed, a ledger and a folder for downloads."""
+
+    def __init__(
+        self, *, feed: Feed, ledger: Ledger, downloads: Downloads, options: Options
+    ) -> None:
+        self._feed = feed
+        self._ledger = ledger
+        self._downloads = downloads
+        self._options = options
+        self._schemas: dict[tuple[DatasetId, str], Schema] = {}
+        self._spent: dict[DatasetId, int] = {}
+        self.loads = 0
+        self.applies = 0
+        self.differing: set[DatasetId] = set()
+
+    def do(self, steps: Sequence[Step], finish: Finish) -> None:
+        """Carry out the first of one dataset's steps, or as many as form a chain of changes.
+
+        A fault of the dataset ends in its mark, never in an error.
+        """
+        try:
+            self._do(steps, finish)
+        finally:
+            self._downloads.clear()
+
+    def _do(self, steps: Sequence[Step], finish: Finish) -> None:
+        chain = _leading_chain(steps)
+        if chain:
+            self._advance(chain, finish)
+            return
+        step = next(step for step in steps if not isinstance(step, Skip))
+        match step:
+            case Load():
+                self._load(step, finish)
+            case Leave():
+                self._leave(step, finish)
+            case Await():
+                held = self._ledger.held(step.dataset_id)
+                self._ledger.record(forgotten(held, step), finish)
+            case Keep():
+                held = self._ledger.held(step.dataset_id)
+                self._ledger.record(replace(held, last_event=step.event), finish)
+            case _:
+                raise AssertionError(f"{step} stands in a chain")
+
+    def recover(self, held: Held) -> None:
+        """Try once to load the current version of a dataset that could not go on (S-37)."""
+        reason = f"trying again: {held.reason}"
+        step = Load(dataset_id=held.dataset_id, event=held.last_event, version=None, reason=reason)
+        try:
+            self._load_version(step, not_yet)
+        except _OF_THE_RUN:
+            raise
+        except _FAULTS as error:
+            self._mark(State.NEEDS_LOAD, step, error, not_yet)
+        finally:
+            self._downloads.clear()
+
+    def _load(self, step: Load, finish: Finish) -> None:
+        """Load the version that the step names; where that fails, the current one, once (S-18)."""
+        try:
+            self._load_version(step, finish)
+        except _OF_THE_RUN:
+            raise
+        except _LEFT as error:
+            self._mark(State.LEAVING, step, error, finish)
+        except _FAULTS as error:
+            if step.version is None or self._is_current(step):
+                self._mark(State.NEEDS_LOAD, step, error, finish)
+            else:
+                self._load(replace(step, version=None, reason=str(error)), finish)
+
+    def _is_current(self, step: Load) -> bool:
+        try:
+            current = self._feed.dataset(step.dataset_id).current
+        except _LEFT:
+            return False  # the load of the current version will say so
+        return current is not None and current.version == step.version
+
+    def _load_version(self, step: Load, finish: Finish) -> None:
+        held = self._ledger.held(step.dataset_id)
+        self._ledger.tell(Moment.LOADING, held, f"loading: {step.reason}")
+        number = self._number(step)
+        if number is None:
+            self._ledger.record(
+                forgotten(held, Await(dataset_id=step.dataset_id, event=step.event)), finish
+            )
+            return
+        ready = self._fetch(self._feed.version(step.dataset_id, number), "snapshot")
+        table = held.table or self._options.table_name or step.dataset_id.removeprefix("ds_")
+        loaded = holding(held, ready.version, table=table, event=step.event)
+        with (
+            self._ledger.session() as session,
+            self._ledger.change(session, loaded, finish) as transaction,
+        ):
+            transaction.claim(table, step.dataset_id)
+            transaction.load(table, ready.schema, ready.file)
+            self._check(transaction, table, ready)
+        self.loads += 1
+        self._spent[step.dataset_id] = 0
+
+    def _number(self, step: Load) -> int | None:
+        """The number of the version to load, None where the dataset has none."""
+        if step.version is not None:
+            return step.version
+        current = self._feed.dataset(step.dataset_id).current
+        number = current.version if current else None
+        if (number or 0) < step.at_least:
+            raise TableError(
+                f"the server's current version is {number or 'none'}, though its log"
+                f" tells of version {step.at_least}"
+            )
+        return number
+
+    def _advance(self, chain: Sequence[Apply | Alter], finish: Finish) -> None:
+        """Go from version to version, or straight to a load where that is cheaper or needed."""
+        last = chain[-1]
+        try:
+            versions = self._versions(chain)
+            load = self._prefer_load(last, versions)
+            if load is None:
+                self._apply(chain, versions, finish)
+                return
+        except _OF_THE_RUN:
+            raise
+        except _LEFT as error:
+            self._mark(State.LEAVING, last, error, finish)
+            return
+        except _FAULTS as error:
+            load = _load_instead(last, None, str(error))
+        self._load(load, finish)
+
+    def _versions(self, chain: Sequence[Apply | Alter]) -> list[Version]:
+        applies = [step for step in chain if isinstance(step, Apply)]
+        return [self._feed.version(step.dataset_id, step.version) for step in applies]
+
+    def _prefer_load(self, last: Apply | Alter, versions: Sequence[Version]) -> Load | None:
+        """The load that is cheaper than the changes, if one is."""
+        if not versions:
+            return None
+        newest = versions[-1]
+        if len(versions) > 1:
+            current = self._feed.dataset(last.dataset_id).current
+            if current is not None and current.version > newest.version:
+                newest = self._feed.version(last.dataset_id, current.version)
+        if not is_dearer(versions, newest, spent=self._spent.get(last.dataset_id, 0)):
+            return None
+        reason = f"the snapshot of version {newest.version} is less to fetch than the changes"
+        return _load_instead(last, newest.version, reason)
+
+    def _apply(
+        self, chain: Sequence[Apply | Alter], versions: Sequence[Version], finish: Finish
+    ) -> None:
+        """Apply versions one after another, all fetched before the destination is opened."""
+        ready = {version.version: self._fetch(version, "changes") for version in versions}
+        with self._ledger.session() as session:
+            for step in chain:
+                match step:
+                    case Alter():
+                        self._alter(session, step, finish)
+                    case Apply():
+                        self._apply_version(session, step, ready[step.version], finish)
+                    case _ as never:
+                        assert_never(never)
+
+    def _alter(self, session: Session, step: Alter, finish: Finish) -> None:
+        held = self._ledger.held(step.dataset_id)
+        altered = replace(held, last_event=step.event)
+        with self._ledger.change(session, altered, finish) as transaction:
+            transaction.add_columns(_table(held), step.added)
+
+    def _apply_version(self, session: Session, step: Apply, ready: _Ready, finish: Finish) -> None:
+        held = self._ledger.held(step.dataset_id)
+        table = _table(held)
+        applied = holding(held, ready.version, table=table, event=step.event)
+        with self._ledger.change(session, applied, finish) as transaction:
+            transaction.apply(table, ready.schema, ready.file)
+            self._check(transaction, table, ready)
+        self.applies += 1
+        spent = self._spent.get(step.dataset_id, 0)
+        self._spent[step.dataset_id] = spent + changes_bytes(ready.version)
+
+    def _leave(self, step: Leave, finish: Finish) -> None:
+        held = self._ledger.held(step.dataset_id)
+        left = forgotten(held, step)
+        if self._options.on_removed is OnRemoved.KEEP or held.table is None:
+            self._ledger.record(left, finish)
+            return
+        try:
+            self._drop(held.table, replace(left, table=None), finish)
+        except TableError as error:
+            reason = f"{left.reason}; the table could not be dropped: {error}"
+            self._ledger.record(replace(left, reason=reason), finish)
+
+    def _drop(self, table: str, left: Held, finish: Finish) -> None:
+        with (
+            self._ledger.session() as session,
+            self._ledger.change(session, left, finish) as transaction,
+        ):
+            transaction.drop(table)
+
+    def _fetch(self, version: Version, role: Role) -> _Ready:
+        """Fetch what a version's transaction needs."""
+        wanted = read_wanted(self._feed, version) if self._options.verify else None
+        schema = self._schema(version)
+        file = self._downloads.fetch(version, role)
+        held = self._ledger.held(version.dataset_id)
+        self._ledger.tell(Moment.FETCHED, held, f"fetched the {role} of version {version.version}")
+        return _Ready(version=version, schema=schema, file=file, wanted=wanted)
+
+    def _schema(self, version: Version) -> Schema:
+        key = (version.dataset_id, version.schema_version)
+        if key not in self._schemas:
+            self._schemas[key] = self._feed.schema(version.dataset_id, version.version)
+        return self._schemas[key]
+
+    def _check(self, transaction: Transaction, table: str, ready: _Ready) -> None:
+        """Compare the table with the version that it is to be, before anything is committed."""
+        rows, wanted = transaction.count(table), ready.version.row_count
+        if rows != wanted:
+            raise TableError(f"table {table} would have {rows} rows, its version has {wanted}")
+        if ready.wanted is None:
+            return
+        difference = describe(transaction.buckets(table, ready.schema), ready.wanted)
+        if difference:
+            self.differing.add(ready.version.dataset_id)
+            raise TableError(f"table {table} would differ from its version: {difference}")
+        self.differing.discard(ready.version.dataset_id)
+
+    def _mark(
+        self, state: State, step: Load | Apply | Alter, error: Exception, finish: Finish
+    ) -> None:
+        """Record that the dataset cannot go on, and why; the others are not concerned."""
+        held = self._ledger.held(step.dataset_id)
+        marked = replace(held, state=state, reason=str(error), last_event=step.event)
+        moment = Moment.LEAVING if state is State.LEAVING else Moment.STUCK
+        self._ledger.tell(moment, marked, str(error))
+        if marked != held:
+            self._ledger.record(marked, finish)
+
+
+def _leading_chain(steps: Sequence[Step]) -> list[Apply | Alter]:
+    chain: list[Apply | Alter] = []
+    for step in steps:
+        if isinstance(step, Apply | Alter):
+            chain.append(step)
+        elif not isinstance(step, Skip):
+            break
+    return chain
+
+
+def _load_instead(last: Apply | Alter, version: int | None, reason: str) -> Load:
+    """The load that does what a chain with this end was to do."""
+    return Load(dataset_id=last.dataset_id, event=last.event, version=version, reason=reason)
+
+
+def _table(held: Held) -> str:
+    if held.table is None:
+        raise TableError("there is no table to go on with")
+    return held.table
