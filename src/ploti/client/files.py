@@ -178,12 +178,13 @@ async def _read_on(transport: Transport, partial: Partial) -> None:
     async with transport.download(partial.file.url, offset=partial.done) as response:
         if response.status_code == 403:
             raise _LinkRefused("the server refuses the links that it has just given")
-        if response.status_code == 416 or not _begins_at(partial.done, response):
-            partial.restart()
         if response.status_code == 416:
+            partial.restart()
             raise Broken("the server has less of the file than is here")
         if not response.is_success:
             raise read_refusal(await read_answer(response), origin(response.url))
+        if not _begins_at(partial.done, response):
+            partial.restart()
         async for block in _blocks(response):
             await in_thread(partial.append, block)
     if not partial.is_whole():
@@ -197,17 +198,23 @@ def _begins_at(offset: int, response: httpx2.Response) -> bool:
 
 
 async def _blocks(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """The body in blocks, the last one apart each as large as BLOCK or a little larger."""
+    """The body in blocks of BLOCK bytes or a little more; what came before it broke is not lost."""
     chunks = response.aiter_bytes()
     whole = False
-    while not whole:
+    broken: Exception | None = None
+    while not whole and broken is None:
         block = bytearray()
-        with anyio.move_on_after(PATIENCE) as limit:
-            whole = await _fill(block, chunks)
+        try:
+            with anyio.fail_after(PATIENCE):
+                whole = await _fill(block, chunks)
+        except TimeoutError:
+            broken = Broken(f"less than {BLOCK} bytes came in {PATIENCE:g} s")
+        except httpx2.HTTPError as error:
+            broken = error
         if block:
             yield bytes(block)
-        if limit.cancelled_caught:
-            raise Broken(f"less than {BLOCK} bytes came in {PATIENCE:g} s")
+    if broken is not None:
+        raise broken
 
 
 async def _fill(block: bytearray, chunks: AsyncIterator[bytes]) -> bool:

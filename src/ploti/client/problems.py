@@ -13,9 +13,9 @@ from ploti.client.calls import Answer
 from ploti.errors import BY_CODE, MEANINGS, ApiError, Code, Fault, PlotiError, TransportError
 from ploti.model.wire import Value, decode
 
-TRIES = 5
+TRIES = 4
 """Tries of a call to a server that does not say when to come again."""
-FIRST_PAUSE = 0.2
+FIRST_PAUSE = 0.25
 """Seconds between the first two tries; each later pause is twice the one before."""
 
 _PASSING = {429, 502, 503, 504}

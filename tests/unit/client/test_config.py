@@ -1,0 +1,63 @@
+"""Where key and address come from, and what is wrong with them in one line."""
+
+import pytest
+
+from ploti.client.config import Access, read_access
+from ploti.errors import ConfigError, ExitStatus
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PLOTI_API_KEY", raising=False)
+    monkeypatch.delenv("PLOTI_API_URL", raising=False)
+
+
+def test_key_and_address_come_from_the_environment_r176_r177(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PLOTI_API_KEY", "ploti_abc")
+    monkeypatch.setenv("PLOTI_API_URL", "https://api.example/base/")
+    assert read_access(None, None) == Access("https://api.example/base", "ploti_abc")
+
+
+def test_what_is_given_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLOTI_API_KEY", "ploti_abc")
+    access = read_access("ploti_xyz", "http://localhost:9")
+    assert access == Access("http://localhost:9", "ploti_xyz")
+
+
+def test_without_an_address_this_machine_is_meant() -> None:
+    assert read_access("ploti_abc", None).url == "http://127.0.0.1:8080"
+
+
+def test_a_missing_key_says_where_keys_are() -> None:
+    with pytest.raises(ConfigError, match="PLOTI_API_KEY") as raised:
+        read_access(None, None)
+    assert raised.value.exit_status is ExitStatus.USAGE
+
+
+@pytest.mark.parametrize("key", ["two words", "line\nbreak", "schlüssel"])
+def test_a_key_that_cannot_be_one_is_refused_without_being_shown(key: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        read_access(key, None)
+    assert key not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "api.example",
+        "ftp://api.example",
+        "http://",
+        "http://api.example:port",
+        "http://user:secret@api.example",
+        "https://api.example/?key=1",
+    ],
+)
+def test_an_address_that_cannot_be_one_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="no address of an API"):
+        read_access("ploti_abc", url)
+
+
+def test_a_key_is_not_shown_where_access_is_printed() -> None:
+    assert "ploti_abc" not in repr(read_access("ploti_abc", None))
