@@ -1,0 +1,176 @@
+"""The Parquet file in which a reader leaves its rows as text, batch by batch."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ploti.errors import SourceError
+from ploti.model.admin import Finding
+from ploti.model.sql import literal
+from ploti.server.adapters.readers.arrow_text import AnyArray
+from ploti.server.adapters.readers.iso_wkb import GeometryTypes, canonical
+from ploti.server.adapters.readers.remarks import Remark, Remarks
+from ploti.server.sources.raw import RawColumn, RawGeometry, RawKind, RawTable
+
+MOST_COLUMNS = 2000
+"""A source with more has data where names belong."""
+
+_GEOMETRY = "geometry"
+_BATCH_ROWS = 20_000
+_BATCH_BYTES = 16 << 20
+
+
+class Stated(NamedTuple):
+    """A column as its source states it: its name, what its values are, its type if it has one."""
+
+    name: str
+    kind: RawKind
+    type: str | None = None
+
+
+class RawFile:
+    """Rows in the source's order: fields of text `c0`, `c1`, …, and canonical WKB if `spatial`.
+
+    NULs and halves of surrogate pairs are set right here, and counted.
+    """
+
+    def __init__(self, folder: str, *, width: int, spatial: bool) -> None:
+        """Begin a file in `folder`; raises SourceError where it would have too many columns."""
+        if width > MOST_COLUMNS:
+            raise SourceError(f"the source has {width:,} columns, and may have {MOST_COLUMNS:,}")
+        self.remarks = Remarks()
+        self.rows = 0
+        self._path = str(Path(folder) / "rows.parquet")
+        self._names = [f"c{number}" for number in range(width)]
+        self._types = GeometryTypes() if spatial else None
+        if not self._names and not spatial:
+            raise SourceError("the source has no columns")
+        fields: list[pa.Field[Any]] = [pa.field(name, pa.string()) for name in self._names]
+        if spatial:
+            fields.append(pa.field(_GEOMETRY, pa.binary()))
+        self._schema = pa.schema(fields)
+        with _room():
+            self._writer = pq.ParquetWriter(self._path, self._schema, compression="snappy")
+
+    def __enter__(self) -> Self:
+        """The file itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Finish the file; after an error what it holds does not matter."""
+        with _room():
+            self._writer.close()
+
+    def write(
+        self, texts: Sequence[AnyArray], *, geometry: Sequence[bytes | None] | None = None
+    ) -> None:
+        """Append a batch of strings, a column each, and of geometries in any flavour of WKB.
+
+        Raises SourceError where a geometry cannot be read, or the file grows too large.
+        """
+        columns = [self._without_nul(column) for column in texts]
+        if self._types and geometry is not None:
+            written = canonical(geometry, first=self.rows + 1)
+            self._types.add(written)
+            columns.append(pa.array(written, pa.binary()))
+        batch = pa.Table.from_arrays(columns, schema=self._schema)
+        with _room():
+            self._writer.write_table(batch, row_group_size=max(batch.num_rows, 1))
+        self.rows += batch.num_rows
+
+    def table(
+        self, columns: Sequence[Stated], *, crs: str | None = None, findings: Sequence[Finding] = ()
+    ) -> RawTable:
+        """What was written, with what the source says of it; `crs` where it is spatial."""
+        geometry = None
+        if self._types and crs:
+            geometry = RawGeometry(field=_GEOMETRY, crs=crs, types=self._types.names())
+        return RawTable(
+            relation=f"read_parquet({literal(self._path)})",
+            columns=[
+                RawColumn(source_name=name, kind=kind, field=field, type=type_)
+                for (name, kind, type_), field in zip(columns, self._names, strict=True)
+            ],
+            geometry=geometry,
+            findings=[*findings, *self.remarks.findings()],
+            rows=self.rows,
+        )
+
+    def _without_nul(self, column: AnyArray) -> AnyArray:
+        found = pc.sum(pc.count_substring(column, "\0")).as_py()  # type: ignore[call-overload]
+        if not found:
+            return column
+        self.remarks.add(
+            Remark.NUL_REMOVED, place=f"rows from {self.rows + 1:,} on", times=int(found)
+        )
+        return pc.replace_substring(column, "\0", "")
+
+
+class RawRows:
+    """Rows of Python texts, gathered into batches for a file."""
+
+    def __init__(self, file: RawFile, *, width: int, spatial: bool) -> None:
+        self._file = file
+        self._width = width
+        self._spatial = spatial
+        self._rows: list[Sequence[str | None]] = []
+        self._geometries: list[bytes | None] = []
+        self._bytes = 0
+
+    def add(self, values: Sequence[str | None], *, geometry: bytes | None = None) -> None:
+        """Append one row, a text a column."""
+        self._rows.append(values)
+        self._bytes += sum(map(len, filter(None, values)))
+        if self._spatial:
+            self._geometries.append(geometry)
+            self._bytes += len(geometry or b"")
+        if len(self._rows) >= _BATCH_ROWS or self._bytes >= _BATCH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand over what is gathered; the last batch is not written before."""
+        columns = list(zip(*self._rows, strict=True)) if self._rows else [()] * self._width
+        self._file.write(
+            [self._array(column) for column in columns],
+            geometry=self._geometries if self._spatial else None,
+        )
+        self._rows, self._geometries, self._bytes = [], [], 0
+
+    def _array(self, values: Sequence[str | None]) -> AnyArray:
+        try:
+            return pa.array(values, pa.string())
+        except UnicodeEncodeError:
+            return pa.array([value and self._whole(value) for value in values], pa.string())
+
+    def _whole(self, text: str) -> str:
+        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        if whole != text:
+            self._file.remarks.add(
+                Remark.SURROGATE_REPLACED, place=f"rows from {self._file.rows + 1:,} on"
+            )
+        return whole
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Room on the disk and below the limit of a file's size is the source's to keep to."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.EFBIG, errno.ENOSPC, errno.EDQUOT}:
+            raise
+        raise SourceError("the source unpacks to more than there is room for") from None
