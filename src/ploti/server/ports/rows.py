@@ -10,7 +10,7 @@ from ploti.model.event import HoldReason
 from ploti.model.ids import DatasetId, HoldId, KeyId, MemberId, SubscriptionId, WorkspaceId
 from ploti.model.schema import Schema, SchemaChange
 from ploti.model.subscription import Selection
-from ploti.model.version import Counts, ResyncReason
+from ploti.model.version import BucketDigest, Counts, ResyncReason
 from ploti.model.wire import Instant, Value
 from ploti.server.build.candidate import FileRole
 from ploti.server.release.known import Known
@@ -162,7 +162,7 @@ class DeliveredDataset(Value, kw_only=True):
 
 
 class VersionContent(Value, kw_only=True):
-    """The large parts of a version: its schema and, as finished JSON, its 256 digest buckets."""
+    """The large parts of a version: its schema and its 256 digest buckets."""
 
     schema: Schema
-    buckets: str
+    buckets: list[BucketDigest]

@@ -90,14 +90,16 @@ class Datasets(Protocol):
         """Where every dataset is filed."""
         ...
 
-    def listed(self, dataset_id: DatasetId, *, workspace: WorkspaceId) -> ListedDataset | None:
-        """A dataset as the catalogue shows it to a workspace."""
+    def listed(
+        self, dataset_id: DatasetId, *, workspace: WorkspaceId | None
+    ) -> ListedDataset | None:
+        """A dataset as the catalogue shows it to a workspace; None is staff's, which has none."""
         ...
 
     def page(
         self,
         *,
-        workspace: WorkspaceId,
+        workspace: WorkspaceId | None,
         after: DatasetId | None,
         limit: int,
         place: str | None = None,

@@ -77,8 +77,10 @@ class SqlDatasets:
         """Where every dataset is filed."""
         return [Filing(**row) for row in self._connection.execute(_FILINGS).mappings()]
 
-    def listed(self, dataset_id: DatasetId, *, workspace: WorkspaceId) -> ListedDataset | None:
-        """A dataset as the catalogue shows it to a workspace."""
+    def listed(
+        self, dataset_id: DatasetId, *, workspace: WorkspaceId | None
+    ) -> ListedDataset | None:
+        """A dataset as the catalogue shows it to a workspace; None is staff's, which has none."""
         wanted = _listing(workspace).where(dataset.c.id == dataset_id)
         found = self._connection.execute(wanted).mappings().first()
         return None if found is None else _listed(found)
@@ -86,7 +88,7 @@ class SqlDatasets:
     def page(
         self,
         *,
-        workspace: WorkspaceId,
+        workspace: WorkspaceId | None,
         after: DatasetId | None,
         limit: int,
         place: str | None = None,
@@ -141,7 +143,7 @@ def _standing(row: RowMapping) -> Standing:
     )
 
 
-def _listing(workspace: WorkspaceId) -> Select[Any]:
+def _listing(workspace: WorkspaceId | None) -> Select[Any]:
     return select(
         *columns_of(dataset, DatasetRow, prefix="dataset_"),
         *columns_of(version, VersionRow, prefix="version_"),
@@ -151,7 +153,7 @@ def _listing(workspace: WorkspaceId) -> Select[Any]:
     ).select_from(_STANDING)
 
 
-def _subscribed(workspace: WorkspaceId) -> Exists:
+def _subscribed(workspace: WorkspaceId | None) -> Exists:
     return exists().where(
         membership.c.dataset_id == dataset.c.id,
         membership.c.subscription_id == subscription.c.id,

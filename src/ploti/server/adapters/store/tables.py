@@ -7,7 +7,7 @@ from sqlalchemy import Boolean, Column, Index, Integer, MetaData, String, Table,
 from ploti.model.admin import Finding, HoldState
 from ploti.model.event import EventType, HoldReason
 from ploti.model.schema import Schema, SchemaChange
-from ploti.model.version import Counts, ResyncReason
+from ploti.model.version import BucketDigest, Counts, ResyncReason
 from ploti.server.adapters.store.columns import At, Json, Word
 from ploti.server.build.candidate import FileRole
 from ploti.server.ports.rows import VersionState
@@ -79,7 +79,7 @@ version = Table(
     Column("published_at", At),
     Column("source_fetched_at", At, nullable=False),
     Column("schema", Json(Schema), nullable=False),
-    Column("buckets", Text, nullable=False),
+    Column("buckets", Json(list[BucketDigest]), nullable=False),
 )
 
 version_file = Table(

@@ -1,0 +1,22 @@
+"""Who calls, by the key of the request."""
+
+from __future__ import annotations
+
+import hashlib
+
+from ploti.errors import Unauthenticated
+from ploti.server.membership.principal import Principal
+from ploti.server.ports.store import Transaction
+
+
+def authenticate(tx: Transaction, key: str) -> Principal:
+    """The member behind a key; raises Unauthenticated for one that is not known."""
+    principal = tx.keys.principal(key_digest(key))
+    if principal is None:
+        raise Unauthenticated("This key is not known here: check that it is whole, or get another")
+    return principal
+
+
+def key_digest(key: str) -> str:
+    """What is stored of a key: it has 256 bits of chance, so that one plain hash is enough."""
+    return hashlib.sha256(key.encode()).hexdigest()

@@ -1,0 +1,226 @@
+"""One look at a source, or one state pushed: bytes, build, decision, end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from ploti.errors import Conflict, SourceError, TooLarge, Unavailable
+from ploti.model.admin import Outcome
+from ploti.model.ids import DatasetId
+from ploti.server.build.candidate import BuildOrder, BuildResult, BuiltFile
+from ploti.server.ports.outside import Blobs, Builder, Clock, Fetched, Fetcher, Ids
+from ploti.server.ports.rows import AttemptId, AttemptRow, FileRow
+from ploti.server.ports.store import Store, Transaction
+from ploti.server.service.plan_check import Job, Plan, Take, plan, prepare, recognise
+from ploti.server.service.settle_check import Arrival, settle
+from ploti.server.service.show_dataset import find_dataset
+from ploti.server.service.sweep_blobs import file_blob, source_blob, sweep_blobs
+from ploti.server.service.tell_outcome import failed, outcome
+from ploti.server.sources.declaration import Source
+
+_ROUNDS = 5
+"""How often a build is done again when a review or a declaration comes between."""
+
+
+class Turns:
+    """One check at a time of each dataset; others wait."""
+
+    def __init__(self) -> None:
+        self._locks: dict[DatasetId, asyncio.Lock] = {}
+
+    def of(self, dataset_id: DatasetId) -> asyncio.Lock:
+        """The lock of a dataset."""
+        return self._locks.setdefault(dataset_id, asyncio.Lock())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a check needs of the world; `max_source` is the most bytes of a state."""
+
+    store: Store
+    blobs: Blobs
+    fetcher: Fetcher
+    builder: Builder
+    clock: Clock
+    ids: Ids
+    max_source: int
+    turns: Turns = field(default_factory=Turns)
+
+
+Bring = Callable[[str], Awaitable[Fetched]]
+"""Brings a state's bytes into the blob of this name; raises SourceError with the reason."""
+
+
+async def check_source(parts: Parts, dataset_id: DatasetId) -> Outcome:
+    """Look at a dataset's source now, and release or hold what is new.
+
+    Raises NotFound, and Conflict for a dataset without a source. What keeps the source from being
+    read is an outcome, not an error.
+    """
+    source = (await parts.store.read(lambda tx: find_dataset(tx, dataset_id))).declaration.source
+    if source.kind is None:
+        raise Conflict(f"{dataset_id} has no source to check: push a state instead")
+
+    async def bring(into: str) -> Fetched:
+        return await parts.fetcher.fetch(source, into=into)
+
+    return await _check(parts, dataset_id, bring, source=source)
+
+
+async def push_state(
+    parts: Parts,
+    dataset_id: DatasetId,
+    *,
+    name: str,
+    chunks: AsyncIterator[bytes],
+    dry_run: bool,
+) -> Outcome:
+    """Take bytes, called `name`, as the source's new state, and release or hold it.
+
+    A dry run does the whole build and keeps nothing. Raises NotFound, and TooLarge for a state
+    over the limit.
+    """
+
+    async def bring(into: str) -> Fetched:
+        try:
+            blob = await parts.blobs.receive(into, chunks, limit=parts.max_source)
+        except SourceError as error:
+            raise TooLarge(error.detail) from error
+        return Fetched(blob=blob, name=name)
+
+    await parts.store.read(lambda tx: find_dataset(tx, dataset_id))
+    return await _check(parts, dataset_id, bring, dry_run=dry_run)
+
+
+async def end_left_attempts(parts: Parts) -> None:
+    """At the start: end what a crash left open, and remove what it left."""
+    await parts.store.write(lambda tx: tx.builds.end_open())
+    await sweep_blobs(parts.store, parts.blobs)
+
+
+async def _check(
+    parts: Parts,
+    dataset_id: DatasetId,
+    bring: Bring,
+    *,
+    source: Source | None = None,
+    dry_run: bool = False,
+) -> Outcome:
+    async with parts.turns.of(dataset_id):
+        opened = [await _open(parts, dataset_id)]
+        try:
+            fetched = await bring(opened[0].source_blob)
+            arrival = Arrival(fetched=fetched, fetched_at=parts.clock.now())
+            for _ in range(_ROUNDS):
+                ended = await _round(parts, opened[-1], arrival, source=source, dry_run=dry_run)
+                if ended is not None:
+                    return ended
+                opened.append(await _open(parts, dataset_id, reads=opened[-1].source_blob))
+            raise Unavailable(f"{dataset_id} was changed again and again meanwhile: try again")
+        except SourceError as error:
+            detail = error.detail
+            hold = await parts.store.read(lambda tx: tx.holds.open_of(dataset_id))
+            return failed(detail, hold=hold)
+        finally:
+            await _close(parts, opened)
+
+
+async def _close(parts: Parts, opened: list[AttemptRow]) -> None:
+    """End a check's attempts, and remove what they left and what lost its use by them."""
+
+    def end(tx: Transaction) -> None:
+        for attempt in opened:
+            tx.builds.end(attempt.id)
+
+    await parts.store.write(end)
+    await sweep_blobs(parts.store, parts.blobs)
+
+
+async def _open(parts: Parts, dataset_id: DatasetId, *, reads: str | None = None) -> AttemptRow:
+    """Record an attempt before its first byte; one that starts again reads the same blob."""
+    attempt_id = AttemptId(parts.ids.token("att_"))
+
+    def open_attempt(tx: Transaction) -> AttemptRow:
+        attempt = AttemptRow(
+            id=attempt_id,
+            dataset_id=dataset_id,
+            version=find_dataset(tx, dataset_id).next_number,
+            source_blob=reads or source_blob(dataset_id, attempt_id),
+            started_at=parts.clock.now(),
+        )
+        tx.builds.add(attempt)
+        return attempt
+
+    return await parts.store.write(open_attempt)
+
+
+async def _round(
+    parts: Parts, attempt: AttemptRow, arrival: Arrival, *, source: Source | None, dry_run: bool
+) -> Outcome | None:
+    """One build, and its end; None where what it rested on moved meanwhile."""
+    job = await parts.store.read(lambda tx: prepare(tx, attempt, source=source))
+    async with AsyncExitStack() as stack:
+        planned: Plan | None = recognise(job, arrival.fetched.blob.sha256)
+        files: list[FileRow] = []
+        if planned is None:
+            folder = await stack.enter_async_context(parts.builder.folder())
+            planned = plan(job, await _build(parts, job, arrival.fetched, folder))
+            if isinstance(planned, Take) and not dry_run:
+                files = await _adopt(parts.blobs, attempt, planned.candidate.files, folder)
+    if dry_run:
+        return outcome(job, planned)
+    now = parts.clock.now()
+    hold_id = parts.ids.hold()
+    ended = replace(arrival, files=files)
+    return await parts.store.write(
+        lambda tx: settle(tx, job, planned, ended, hold_id=hold_id, now=now)
+    )
+
+
+async def _build(parts: Parts, job: Job, fetched: Fetched, folder: str) -> BuildResult:
+    async with AsyncExitStack() as stack:
+        base = job.base
+        if base is not None:
+            snapshot = await stack.enter_async_context(parts.blobs.local(base.snapshot))
+            base = replace(base, snapshot=snapshot)
+        order = BuildOrder(
+            dataset_id=job.dataset.id,
+            declaration=job.dataset.declaration,
+            version=job.attempt.version,
+            base=base,
+            source=await stack.enter_async_context(parts.blobs.local(fetched.blob.name)),
+            source_name=fetched.name,
+            folder=folder,
+        )
+        return await parts.builder.build(order)
+
+
+async def _adopt(
+    blobs: Blobs, attempt: AttemptRow, built: list[BuiltFile], folder: str
+) -> list[FileRow]:
+    rows: list[FileRow] = []
+    for file in built:
+        if "/" in file.name:
+            raise SourceError(f"The build named a file outside its folder: {file.name}")
+        name = file_blob(attempt, file.name)
+        await blobs.adopt(name, f"{folder}/{file.name}")
+        rows.append(_file_row(attempt, file, name))
+    return rows
+
+
+def _file_row(attempt: AttemptRow, file: BuiltFile, blob: str) -> FileRow:
+    return FileRow(
+        dataset_id=attempt.dataset_id,
+        version=attempt.version,
+        role=file.role,
+        format=file.format,
+        blob=blob,
+        rows=file.rows,
+        bytes=file.bytes,
+        sha256=file.sha256,
+    )

@@ -1,0 +1,115 @@
+"""What a check's build starts from, and what is to become of its result."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ploti.errors import SourceError
+from ploti.model.wire import Value
+from ploti.server.build.candidate import Base, Broken, BuildResult, Candidate, Unchanged
+from ploti.server.ports.rows import AttemptRow, DatasetRow, HoldRow
+from ploti.server.ports.store import Transaction
+from ploti.server.release.decide import Verdict, review
+from ploti.server.release.known import Known, Role, same_bytes, same_records, settings_key
+from ploti.server.service.show_dataset import find_dataset
+from ploti.server.service.show_version import snapshot_of
+from ploti.server.sources.declaration import Source
+
+
+class Job(Value, kw_only=True):
+    """What a build starts from, as it stood when the source's bytes were there.
+
+    The base's `snapshot` is the name of its blob until a path is put in its place.
+    """
+
+    attempt: AttemptRow
+    dataset: DatasetRow
+    hold: HoldRow | None
+    known: list[Known]
+    base: Base | None
+
+    @property
+    def settings(self) -> str:
+        """The key of the settings that the build obeys."""
+        return settings_key(self.dataset.declaration)
+
+
+class Failed(Value, kw_only=True):
+    """The source could not be read."""
+
+    detail: str
+
+
+class Same(Value, kw_only=True):
+    """The state is the one that is current, on hold, or discarded last."""
+
+    role: Role
+
+
+class Take(Value, kw_only=True):
+    """A new version, with its review."""
+
+    candidate: Candidate
+    verdict: Verdict
+
+
+Plan = Failed | Same | Take
+
+
+def prepare(tx: Transaction, attempt: AttemptRow, *, source: Source | None) -> Job:
+    """Everything that the build and the plan depend on, read as one moment.
+
+    Raises SourceError where the bytes came from `source` and another is declared by now.
+    """
+    dataset = find_dataset(tx, attempt.dataset_id)
+    if source is not None and dataset.declaration.source != source:
+        raise SourceError("The source was declared anew while it was read: check again")
+    states = tx.states.of(dataset.id)
+    return Job(
+        attempt=attempt,
+        dataset=dataset,
+        hold=tx.holds.open_of(dataset.id),
+        known=list(states.values()),
+        base=_base(tx, dataset),
+    )
+
+
+def recognise(job: Job, sha256: str) -> Same | None:
+    """Whether these bytes were met before, so that nothing need be built."""
+    role = same_bytes(job.known, sha256=sha256, settings=job.settings)
+    return None if role is None else Same(role=role)
+
+
+def plan(job: Job, result: BuildResult) -> Plan:
+    """What becomes of a build's result."""
+    match result:
+        case Broken(detail=detail):
+            return Failed(detail=detail)
+        case Unchanged():
+            return Same(role=Role.CURRENT)
+        case Candidate(state_digest=digest):
+            role = same_records(job.known, state_digest=digest, settings=job.settings)
+            if role is not None:
+                return Same(role=role)
+            holds = job.dataset.declaration.holds
+            verdict = review(result, base=job.base, holds=holds)
+            return Take(candidate=result, verdict=verdict)
+        case _:
+            assert_never(result)
+
+
+def _base(tx: Transaction, dataset: DatasetRow) -> Base | None:
+    number = dataset.current_version
+    version = None if number is None else tx.versions.get(dataset.id, number)
+    if version is None:
+        return None
+    content = tx.versions.content(dataset.id, version.version)
+    snapshot = snapshot_of(tx.versions.files(dataset.id, version.version))
+    return Base(
+        version=version.version,
+        schema=content.schema,
+        schema_version=version.schema_version,
+        row_count=version.row_count,
+        snapshot=snapshot.blob,
+        buckets=content.buckets,
+    )

@@ -1,0 +1,27 @@
+"""Datasets with their declarations, for staff."""
+
+from __future__ import annotations
+
+from ploti.model.admin import AdminDataset, AdminDatasetPage
+from ploti.model.ids import DatasetId
+from ploti.server.membership.access import unknown_dataset
+from ploti.server.ports.store import Transaction
+from ploti.server.service.page_lists import check_limit, cut, dataset_cursor
+from ploti.server.service.show_dataset import show_to_staff
+
+
+def list_admin_datasets(tx: Transaction, *, cursor: str | None, limit: int) -> AdminDatasetPage:
+    """All datasets by id."""
+    check_limit(limit)
+    found = tx.datasets.page(workspace=None, after=dataset_cursor(cursor), limit=limit + 1)
+    page, next_cursor = cut(found, limit=limit, cursor=lambda listed: listed.dataset.id)
+    shown = [show_to_staff(listed) for listed in page]
+    return AdminDatasetPage(datasets=shown, next_cursor=next_cursor)
+
+
+def get_admin_dataset(tx: Transaction, dataset_id: DatasetId) -> AdminDataset:
+    """One dataset; raises NotFound."""
+    listed = tx.datasets.listed(dataset_id, workspace=None)
+    if listed is None:
+        raise unknown_dataset(dataset_id)
+    return show_to_staff(listed)

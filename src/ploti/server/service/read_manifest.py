@@ -1,0 +1,54 @@
+"""A subscription's datasets with their current versions, and the cursor to read on from."""
+
+from __future__ import annotations
+
+from ploti.model.event import Links
+from ploti.model.ids import SubscriptionId, event_id
+from ploti.model.manifest import Manifest, ManifestEntry
+from ploti.model.wire import Instant
+from ploti.server.eventlog.render import schema_link, version_link
+from ploti.server.membership.principal import Principal
+from ploti.server.ports.rows import DeliveredDataset
+from ploti.server.ports.store import Transaction
+from ploti.server.service.read_subscriptions import find_subscription
+
+
+def get_manifest(
+    tx: Transaction,
+    principal: Principal,
+    subscription_id: SubscriptionId,
+    *,
+    base: str,
+    now: Instant,
+) -> Manifest:
+    """The manifest, read as one moment of the database; raises NotFound (R-137)."""
+    find_subscription(tx, principal, subscription_id)
+    return Manifest(
+        subscription_id=subscription_id,
+        event_cursor=event_id(tx.log.extent(subscription_id).last),
+        generated_at=now,
+        datasets=[_entry(each, base) for each in tx.memberships.manifest(subscription_id)],
+    )
+
+
+def _entry(delivered: DeliveredDataset, base: str) -> ManifestEntry:
+    current = delivered.current
+    if current is None:
+        return ManifestEntry(
+            dataset_id=delivered.dataset_id,
+            version=None,
+            schema_version=None,
+            row_count=None,
+            content_digest=None,
+        )
+    return ManifestEntry(
+        dataset_id=delivered.dataset_id,
+        version=current.version,
+        schema_version=current.schema_version,
+        row_count=current.row_count,
+        content_digest=current.content_digest,
+        links=Links(
+            version=version_link(current.dataset_id, current.version, base=base),
+            schema=schema_link(current.dataset_id, current.version, base=base),
+        ),
+    )

@@ -1,0 +1,133 @@
+"""A built version takes its number; from there it is released, or its hold ends otherwise."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ploti.model.admin import HoldState
+from ploti.model.wire import Instant
+from ploti.server.build.candidate import Base, Candidate
+from ploti.server.eventlog.drafts import Release, released
+from ploti.server.ports.rows import (
+    DatasetRow,
+    FileRow,
+    HoldRow,
+    StateRow,
+    VersionContent,
+    VersionRow,
+    VersionState,
+)
+from ploti.server.ports.store import Transaction
+from ploti.server.release.decide import resync_reason, schema_version
+from ploti.server.release.known import Role
+
+_ENDS = {
+    HoldState.RELEASED: VersionState.RELEASED,
+    HoldState.DISCARDED: VersionState.DISCARDED,
+    HoldState.REPLACED: VersionState.REPLACED,
+}
+
+
+def take_number(
+    tx: Transaction,
+    dataset: DatasetRow,
+    candidate: Candidate,
+    *,
+    base: Base | None,
+    state: StateRow,
+    files: list[FileRow],
+    now: Instant,
+) -> VersionRow:
+    """Keep a candidate as the next version of a dataset that is locked, not released yet.
+
+    `state` is the source's, in the role of the one on hold. The number is never used again.
+    """
+    version = VersionRow(
+        dataset_id=dataset.id,
+        version=dataset.next_number,
+        state=VersionState.HELD,
+        attempt_id=state.attempt_id,
+        previous_version=dataset.current_version,
+        schema_version=schema_version(candidate.schema_change, base=base),
+        schema_change=candidate.schema_change,
+        row_count=candidate.row_count,
+        counts=candidate.counts,
+        reason=None,
+        content_digest=candidate.content_digest,
+        built_at=now,
+        published_at=None,
+        source_fetched_at=state.fetched_at,
+    )
+    content = VersionContent(schema=candidate.schema, buckets=candidate.buckets)
+    tx.versions.add(version, content=content, files=files)
+    tx.states.put(state)
+    tx.datasets.save(replace(dataset, next_number=version.version + 1))
+    return version
+
+
+def release_version(tx: Transaction, version: VersionRow, *, now: Instant) -> VersionRow:
+    """Make a version that has its number the current one, and tell every subscription.
+
+    Its dataset is locked. What was discarded last is forgotten (S-27), and the source's state that
+    was current loses its use.
+    """
+    dataset = tx.datasets.get(version.dataset_id)
+    if dataset is None or dataset.current_version != version.previous_version:
+        raise RuntimeError(f"version {version.version} of {version.dataset_id} lost its base")
+    reason = resync_reason(version.schema_change, first=version.previous_version is None)
+    current = replace(version, state=VersionState.RELEASED, reason=reason, published_at=now)
+    tx.versions.save(current)
+    tx.datasets.save(replace(dataset, current_version=version.version))
+    _make_current(tx, version)
+    drafts = released(
+        Release(
+            dataset_id=version.dataset_id,
+            version=version.version,
+            previous_version=version.previous_version,
+            schema_version=version.schema_version,
+            schema_change=version.schema_change,
+            counts=version.counts,
+            reason=reason,
+        )
+    )
+    tx.log.append_to_members(drafts, dataset_id=version.dataset_id, now=now)
+    return current
+
+
+def end_hold(
+    tx: Transaction,
+    hold: HoldRow,
+    end: HoldState,
+    *,
+    by: str | None,
+    note: str | None,
+    now: Instant,
+) -> None:
+    """End an open hold: release its version, or give up its files and its source state."""
+    version = tx.versions.get(hold.dataset_id, hold.version)
+    if version is None:
+        raise RuntimeError(f"{hold.id} holds a version that is not there")
+    tx.holds.save(replace(hold, state=end, decided_at=now, decided_by=by, note=note or None))
+    if end is HoldState.RELEASED:
+        release_version(tx, version, now=now)
+        return
+    tx.versions.save(replace(version, state=_ENDS[end]))
+    tx.versions.drop_files(version.dataset_id, version.version)
+    _give_up_state(tx, version, remember=end is HoldState.DISCARDED)
+
+
+def _make_current(tx: Transaction, version: VersionRow) -> None:
+    states = tx.states.of(version.dataset_id)
+    if Role.CURRENT in states:
+        tx.builds.end(states[Role.CURRENT].attempt_id)
+    tx.states.put(replace(states[Role.ON_HOLD], role=Role.CURRENT))
+    tx.states.drop(version.dataset_id, Role.ON_HOLD)
+    tx.states.drop(version.dataset_id, Role.DISCARDED)
+
+
+def _give_up_state(tx: Transaction, version: VersionRow, *, remember: bool) -> None:
+    state = tx.states.of(version.dataset_id)[Role.ON_HOLD]
+    tx.states.drop(version.dataset_id, Role.ON_HOLD)
+    if remember:
+        tx.states.put(replace(state, role=Role.DISCARDED, blob=None))
+    tx.builds.end(state.attempt_id)

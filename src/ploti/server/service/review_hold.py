@@ -1,0 +1,100 @@
+"""Holds shown to staff, and ended by them."""
+
+from __future__ import annotations
+
+from ploti.errors import Conflict, NotFound
+from ploti.model.admin import Hold, HoldPage, HoldState
+from ploti.model.ids import HoldId
+from ploti.model.wire import Instant
+from ploti.server.membership.principal import Principal
+from ploti.server.ports.rows import HoldRow, ListedHold
+from ploti.server.ports.store import Transaction
+from ploti.server.service.page_lists import check_limit, cut, read_timed_cursor, timed_cursor
+from ploti.server.service.release_version import end_hold
+
+
+def list_holds(
+    tx: Transaction, *, cursor: str | None, limit: int, state: HoldState | None
+) -> HoldPage:
+    """Holds, newest first, of one state where it is given."""
+    check_limit(limit)
+    place = read_timed_cursor(cursor)
+    found = tx.holds.page(
+        before=place and (place[0], HoldId(place[1])), limit=limit + 1, state=state
+    )
+    page, next_cursor = cut(
+        found, limit=limit, cursor=lambda listed: timed_cursor(listed.hold.since, listed.hold.id)
+    )
+    return HoldPage(holds=[_show(listed) for listed in page], next_cursor=next_cursor)
+
+
+def get_hold(tx: Transaction, hold_id: HoldId) -> Hold:
+    """One hold; raises NotFound."""
+    return _show(_find(tx, hold_id))
+
+
+def release_hold(
+    tx: Transaction, hold_id: HoldId, *, by: Principal, note: str, now: Instant
+) -> Hold:
+    """Release a held version with its events (R-081).
+
+    Raises NotFound, and Conflict where the hold has ended or its version cannot be released.
+    """
+    hold = _lock_open(tx, hold_id)
+    if not hold.releasable:
+        raise Conflict(
+            f"{hold_id} holds a version whose key does not tell its rows apart: "
+            "it can only be discarded so far"
+        )
+    end_hold(tx, hold, HoldState.RELEASED, by=by.member_id, note=note, now=now)
+    return get_hold(tx, hold_id)
+
+
+def discard_hold(
+    tx: Transaction, hold_id: HoldId, *, by: Principal, note: str, now: Instant
+) -> Hold:
+    """Discard a held version: the next one follows from what subscribers hold (R-082).
+
+    Raises NotFound, and Conflict where the hold has ended.
+    """
+    hold = _lock_open(tx, hold_id)
+    end_hold(tx, hold, HoldState.DISCARDED, by=by.member_id, note=note, now=now)
+    return get_hold(tx, hold_id)
+
+
+def _find(tx: Transaction, hold_id: HoldId) -> ListedHold:
+    found = tx.holds.get(hold_id)
+    if found is None:
+        raise NotFound(f"There is no hold {hold_id}: the list of holds has their ids")
+    return found
+
+
+def _lock_open(tx: Transaction, hold_id: HoldId) -> HoldRow:
+    """The hold as it stands once its dataset is locked; raises Conflict where it has ended."""
+    tx.datasets.lock(_find(tx, hold_id).hold.dataset_id)
+    hold = _find(tx, hold_id).hold
+    if hold.state is not HoldState.OPEN:
+        raise Conflict(f"{hold_id} has ended already: its version was {hold.state}")
+    return hold
+
+
+def _show(listed: ListedHold) -> Hold:
+    hold, version = listed.hold, listed.version
+    return Hold(
+        id=hold.id,
+        dataset_id=hold.dataset_id,
+        version=hold.version,
+        current_version=version.previous_version,
+        reason=hold.reason,
+        state=hold.state,
+        since=hold.since,
+        row_count=version.row_count,
+        current_row_count=listed.base_row_count,
+        counts=version.counts,
+        schema_change=version.schema_change,
+        findings=hold.findings,
+        releasable=hold.releasable,
+        decided_at=hold.decided_at,
+        decided_by=hold.decided_by,
+        note=hold.note,
+    )

@@ -1,0 +1,48 @@
+"""The first workspace with its two keys, in an empty database."""
+
+from __future__ import annotations
+
+from ploti.model.ids import KeyId, MemberId, WorkspaceId
+from ploti.model.wire import Instant, Value
+from ploti.server.membership.principal import ADMIN, FEEDS, WEBHOOKS
+from ploti.server.ports.outside import Ids
+from ploti.server.ports.rows import KeyRow
+from ploti.server.ports.store import Transaction
+from ploti.server.service.authenticate import key_digest
+
+_SHOWN = 12
+"""Letters of a key that its list may show."""
+
+
+class NewKeys(Value, kw_only=True):
+    """The keys of a new set-up, shown this once."""
+
+    staff: str
+    subscriber: str
+
+
+def set_up(tx: Transaction, *, ids: Ids, now: Instant) -> NewKeys | None:
+    """Make the workspace `default`, a member and two keys; None where it is set up already."""
+    if tx.keys.is_set_up():
+        return None
+    workspace_id = WorkspaceId(ids.token("ws_"))
+    member_id = MemberId(ids.token("mem_"))
+    keys = NewKeys(staff=ids.secret("ploti_"), subscriber=ids.secret("ploti_"))
+    tx.keys.add_workspace(workspace_id, name="default", now=now)
+    tx.keys.add_member(member_id, of=workspace_id, name="default", now=now)
+    for secret, permissions in (
+        (keys.staff, [FEEDS, WEBHOOKS, ADMIN]),
+        (keys.subscriber, [FEEDS, WEBHOOKS]),
+    ):
+        tx.keys.add(
+            KeyRow(
+                id=KeyId(ids.token("key_")),
+                workspace_id=workspace_id,
+                member_id=member_id,
+                permissions=permissions,
+                prefix=secret[:_SHOWN],
+                digest=key_digest(secret),
+                created_at=now,
+            )
+        )
+    return keys

@@ -1,0 +1,116 @@
+"""The transaction that ends a check: a release, a hold, or nothing new."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ploti.model.admin import HoldState, Outcome
+from ploti.model.ids import HoldId
+from ploti.model.wire import Instant, Value
+from ploti.server.build.candidate import Candidate
+from ploti.server.eventlog.drafts import Standing, Waiting, held
+from ploti.server.ports.outside import Fetched
+from ploti.server.ports.rows import DatasetRow, FileRow, HoldRow, StateRow
+from ploti.server.ports.store import Transaction
+from ploti.server.release.known import Role
+from ploti.server.service.plan_check import Failed, Job, Plan, Same, Take
+from ploti.server.service.release_version import end_hold, release_version, take_number
+from ploti.server.service.tell_outcome import outcome
+
+
+class Arrival(Value, kw_only=True):
+    """The bytes that a check brought, when, and the files built of them."""
+
+    fetched: Fetched
+    fetched_at: Instant
+    files: list[FileRow] = []
+
+
+def settle(
+    tx: Transaction, job: Job, planned: Plan, arrival: Arrival, *, hold_id: HoldId, now: Instant
+) -> Outcome | None:
+    """Carry out a plan with its events; None, and nothing done, where what it rests on moved."""
+    dataset = tx.datasets.lock(job.dataset.id)
+    if dataset is None or _moved(tx, job, dataset):
+        return None
+    if isinstance(planned, Failed):
+        return outcome(job, planned)
+    dataset = replace(dataset, last_checked_at=arrival.fetched_at)
+    tx.datasets.save(dataset)
+    if isinstance(planned, Same):
+        if job.hold is not None and planned.role is Role.CURRENT:
+            _discard(tx, job.hold, now)
+        return outcome(job, planned)
+    _take(tx, job, dataset, planned, arrival, hold_id=hold_id, now=now)
+    return outcome(job, planned, hold_id=hold_id)
+
+
+def _moved(tx: Transaction, job: Job, dataset: DatasetRow) -> bool:
+    """Whether a review or a new declaration came between: then the build is done again."""
+    before = replace(job.dataset, last_checked_at=dataset.last_checked_at)
+    numbered = dataset.next_number == job.attempt.version
+    return not numbered or dataset != before or tx.holds.open_of(dataset.id) != job.hold
+
+
+def _discard(tx: Transaction, hold: HoldRow, now: Instant) -> None:
+    note = "The source is again as in the version that is current."
+    end_hold(tx, hold, HoldState.DISCARDED, by=None, note=note, now=now)
+
+
+def _take(
+    tx: Transaction,
+    job: Job,
+    dataset: DatasetRow,
+    taken: Take,
+    arrival: Arrival,
+    *,
+    hold_id: HoldId,
+    now: Instant,
+) -> None:
+    if job.hold is not None:
+        note = f"Version {dataset.next_number} took its place."
+        end_hold(tx, job.hold, HoldState.REPLACED, by=None, note=note, now=now)
+    version = take_number(
+        tx,
+        dataset,
+        taken.candidate,
+        base=job.base,
+        state=_state(job, taken.candidate, arrival),
+        files=arrival.files,
+        now=now,
+    )
+    if taken.verdict.reason is None:
+        release_version(tx, version, now=now)
+        return
+    hold = HoldRow(
+        id=hold_id,
+        dataset_id=dataset.id,
+        version=version.version,
+        reason=taken.verdict.reason,
+        state=HoldState.OPEN,
+        since=now,
+        findings=taken.verdict.findings,
+        releasable=taken.verdict.releasable,
+    )
+    tx.holds.add(hold)
+    standing = Standing(
+        dataset_id=dataset.id,
+        version=dataset.current_version,
+        schema_version=None if job.base is None else job.base.schema_version,
+        waiting=Waiting(reason=hold.reason, since=hold.since),
+    )
+    tx.log.append_to_members(held(standing), dataset_id=dataset.id, now=now)
+
+
+def _state(job: Job, candidate: Candidate, arrival: Arrival) -> StateRow:
+    return StateRow(
+        role=Role.ON_HOLD,
+        sha256=arrival.fetched.blob.sha256,
+        state_digest=candidate.state_digest,
+        settings=job.settings,
+        dataset_id=job.dataset.id,
+        attempt_id=job.attempt.id,
+        blob=arrival.fetched.blob.name,
+        name=arrival.fetched.name,
+        fetched_at=arrival.fetched_at,
+    )

@@ -1,0 +1,102 @@
+"""Versions as the list of versions and a version's own address show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from ploti.errors import Fault, InvalidInput, NotFound
+from ploti.model.version import File, Files, Version, VersionSummary
+from ploti.model.wire import Instant
+from ploti.server.build.candidate import FileRole
+from ploti.server.ports.outside import Blobs
+from ploti.server.ports.rows import FileRow, VersionRow
+
+LINKS_LAST = timedelta(hours=1)
+
+_PARQUET = frozenset({"geoparquet", "parquet"})
+_FORMATS: Mapping[str, frozenset[str]] = {"geoparquet": _PARQUET, "csv": frozenset({"csv"})}
+_ENDINGS = {"geoparquet": "parquet"}
+
+
+def show_summary(version: VersionRow) -> VersionSummary:
+    """A released version as its list shows it."""
+    return VersionSummary(**_summary(version))
+
+
+def show_version(
+    version: VersionRow, files: list[FileRow], *, format: str, blobs: Blobs, now: Instant
+) -> Version:
+    """A released version with links to its files in a format (`geoparquet` or `csv`).
+
+    Raises InvalidInput for another format, NotFound where none was made in this one.
+    """
+    expires_at = Instant.of(now + LINKS_LAST)
+    return Version(
+        **_summary(version),
+        reason=version.reason,
+        schema_change=version.schema_change,
+        content_digest=version.content_digest or "",
+        files=Files(
+            snapshot=[link(snapshot_of(files, format=format), blobs=blobs, until=expires_at)],
+            changes=_changes(files, format=format, blobs=blobs, until=expires_at),
+            id_map=None,
+            schema=link(_one(files, FileRole.SCHEMA), blobs=blobs, until=expires_at),
+            expires_at=expires_at,
+        ),
+    )
+
+
+def snapshot_of(files: list[FileRow], *, format: str = "geoparquet") -> FileRow:
+    """The snapshot in a format; raises as `show_version` does."""
+    found = _in_format(files, FileRole.SNAPSHOT, format)
+    if found is None:
+        raise NotFound("No CSV is made of datasets over 100,000 rows so far: take geoparquet")
+    return found
+
+
+def link(file: FileRow, *, blobs: Blobs, until: Instant) -> File:
+    """A file with an address at which it can be had without a key until then."""
+    ending = _ENDINGS.get(file.format, file.format)
+    name = f"{file.dataset_id}_v{file.version}_{file.role}.{ending}"
+    return File(
+        url=blobs.link(file.blob, file_name=name, sha256=file.sha256, expires_at=until),
+        format=file.format,
+        rows=file.rows,
+        bytes=file.bytes,
+        sha256=file.sha256,
+    )
+
+
+def _summary(version: VersionRow) -> dict[str, Any]:
+    return {
+        "dataset_id": version.dataset_id,
+        "version": version.version,
+        "previous_version": version.previous_version,
+        "schema_version": version.schema_version,
+        "published_at": version.published_at,
+        "source_fetched_at": version.source_fetched_at,
+        "row_count": version.row_count,
+        "counts": version.counts,
+        "resync_required": version.reason is not None,
+    }
+
+
+def _changes(
+    files: list[FileRow], *, format: str, blobs: Blobs, until: Instant
+) -> list[File] | None:
+    found = _in_format(files, FileRole.CHANGES, format)
+    return None if found is None else [link(found, blobs=blobs, until=until)]
+
+
+def _in_format(files: list[FileRow], role: FileRole, format: str) -> FileRow | None:
+    formats = _FORMATS.get(format)
+    if formats is None:
+        message = f"'{format}' is not a format of files: geoparquet or csv"
+        raise InvalidInput(message, errors=(Fault("format", message),))
+    return next((file for file in files if file.role is role and file.format in formats), None)
+
+
+def _one(files: list[FileRow], role: FileRole) -> FileRow:
+    return next(file for file in files if file.role is role)
