@@ -33,7 +33,7 @@ class DamagedFile(SyncError):
     """A file's bytes are not those that its version names."""
 
 
-class _LinkRefused(SyncError):
+class LinkRefused(SyncError):
     """A signed link has expired."""
 
 
@@ -163,7 +163,7 @@ async def _complete(transport: Transport, wanted: _Wanted, partial: Partial) -> 
         except PlotiError as error:
             if partial.done - mark >= BLOCK:
                 attempt, mark, refreshed = 0, partial.done, False
-            if isinstance(error, _LinkRefused) and not refreshed:
+            if isinstance(error, LinkRefused) and not refreshed:
                 partial.renew(await wanted.look_up(transport))
                 refreshed = True
                 continue
@@ -177,7 +177,7 @@ async def _complete(transport: Transport, wanted: _Wanted, partial: Partial) -> 
 async def _read_on(transport: Transport, partial: Partial) -> None:
     async with transport.download(partial.file.url, offset=partial.done) as response:
         if response.status_code == 403:
-            raise _LinkRefused("the server refuses the links that it has just given")
+            raise LinkRefused("the server refuses the links that it has just given")
         if response.status_code == 416:
             partial.restart()
             raise Broken("the server has less of the file than is here")
