@@ -31,11 +31,20 @@ _continuation = fields.choice("off", kind="way of continuation", not_built=not_b
 
 
 class Source(Value, kw_only=True):
-    """Where the bytes come from; without kind and url a dataset is pushed only."""
+    """Where the bytes come from; without kind and url a dataset is pushed only.
+
+    The rest is for what a format leaves open: a layer or a sheet of several, the member of an
+    archive, the row that has the names (from 1), the encoding where the source does not say it.
+    """
 
     kind: str | None = None
     url: str | None = None
     format: str | None = None
+    layer: str | None = None
+    sheet: str | None = None
+    member: str | None = None
+    header_row: int | None = None
+    encoding: str | None = None
 
 
 class Points(Value, kw_only=True):
