@@ -131,8 +131,8 @@ def _verify(folder: Path, served: Served, subscription: str, last: State, say: S
     )
     say("\n".join(f"   {line}" for line in told.splitlines()))
     with duckdb.connect(str(folder / _COPY), read_only=True) as copy:
-        found = copy.table(TABLE).count("*").fetchone()
-    _compare("the rows of the copy", found=found, true=(last.rows,))
+        found = len(copy.table(TABLE))
+    _compare("the rows of the copy", found=found, true=last.rows)
     say(f"   DuckDB by itself counts {last.rows:,} rows in the table {TABLE}.\n")
 
 
