@@ -48,8 +48,8 @@ def _group(run: Run, name: str, question: Question, *, old: bool) -> None:
     table(
         run,
         name,
-        f"SELECT {handle} AS {given}, content, "
-        f"row_number() OVER (PARTITION BY content ORDER BY {order}) AS place, "
-        f"count(*) OVER (PARTITION BY content) AS copies "
-        f"FROM (SELECT *, {content([c.name for c in question.content])} AS content FROM {left})",
+        f"SELECT {handle} AS {given}, _ploti_content AS content, "
+        f"row_number() OVER (PARTITION BY _ploti_content ORDER BY {order}) AS place, "
+        f"count(*) OVER (PARTITION BY _ploti_content) AS copies FROM ("
+        f"SELECT *, {content([c.name for c in question.content])} AS _ploti_content FROM {left})",
     )

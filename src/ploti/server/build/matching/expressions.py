@@ -44,5 +44,5 @@ def runs(text: str) -> str:
 def sort_key(columns: Sequence[str]) -> str:
     """What orders keys as people do, `9` before `10`, to stand in ORDER BY."""
     text = key_text(columns)
-    wide = f"list_transform({runs(text)}, lambda x: lpad(x, greatest(20, length(x)), ' '))"
+    wide = f"list_transform({runs(text)}, lambda x: lpad(x, greatest(20, length(x))::INTEGER, ' '))"
     return f"{wide}, {text}"

@@ -59,9 +59,12 @@ def _link_forms(
     run: Run, question: Question, *, old: str, new: str, stage: Stage, evidence: str
 ) -> bool:
     """Link where the two expressions are equal; whether anything was."""
-    before = _single(old_left(question), old, f"{RECORD_ID} AS record_id")
-    after = _single(new_left(question), new, f"{POSITION} AS position")
-    pairs = f"SELECT position, record_id FROM {before} AS o JOIN {after} AS n USING (form)"
+    before = _single(old_left(question), old, handle=RECORD_ID)
+    after = _single(new_left(question), new, handle=POSITION)
+    pairs = (
+        f"SELECT n.handle AS position, o.handle AS record_id "
+        f"FROM {before} AS o JOIN {after} AS n USING (form)"
+    )
     table(run, "match_forms", pairs)
     proof = prove(run, question, pairs="match_forms")
     stands = proof.columns > 0 and proof.agreeing * 2 >= proof.pairs
@@ -71,10 +74,10 @@ def _link_forms(
     return stands
 
 
-def _single(relation: str, form: str, handle: str) -> str:
+def _single(relation: str, form: str, *, handle: str) -> str:
+    forms = f"SELECT {handle} AS handle, {form} AS form FROM {relation}"
     return (
-        f"(SELECT {handle}, {form} AS form FROM {relation} WHERE form <> '' "
-        f"QUALIFY count(*) OVER (PARTITION BY form) = 1)"
+        f"(SELECT * FROM ({forms}) WHERE form <> '' QUALIFY count(*) OVER (PARTITION BY form) = 1)"
     )
 
 
@@ -82,8 +85,8 @@ def _pairs_to_learn_from(run: Run, question: Question) -> list[Pair]:
     """Keys of left-over rows whose content is there once on both sides and equal, as runs."""
     fields = content([column.name for column in question.content])
     sides = [
-        f"(SELECT any_value({key_text(key)}) AS key, min({handle}) AS handle, {fields} AS content "
-        f"FROM {relation} GROUP BY content HAVING count(*) = 1)"
+        f"(SELECT any_value({key_text(key)}) AS key, any_value({handle}) AS handle, "
+        f"{fields} AS content FROM {relation} GROUP BY {fields} HAVING count(*) = 1)"
         for relation, key, handle in (
             (old_left(question), question.key_before, RECORD_ID),
             (new_left(question), question.key_now, POSITION),

@@ -10,10 +10,9 @@ from ploti.server.build.matching.question import Question, Run, Stage
 def link_equal_keys(run: Run, question: Question) -> None:
     """Link the rows whose key is there once on both sides; null is a key's value like another."""
     key = question.key_now
-    old = _single(question.base, key, f"any_value({RECORD_ID}) AS record_id")
-    new = _single(question.new, key, f"any_value({POSITION}) AS position")
-    pairs = f"SELECT position, record_id FROM {old} AS o JOIN {new} AS n ON {same('o', 'n', key)}"
-    link(run, pairs, stage=Stage.KEY)
+    old = _single(question.base, key, RECORD_ID)
+    new = _single(question.new, key, POSITION)
+    link(run, _joined(old, new, key), stage=Stage.KEY)
 
 
 def link_returned(run: Run, question: Question) -> None:
@@ -27,10 +26,9 @@ def link_returned(run: Run, question: Question) -> None:
         f"ON x.{RECORD_ID} = b.{RECORD_ID} "
         f"QUALIFY rank() OVER (PARTITION BY {listed(key)} ORDER BY _ploti_removed_in DESC) = 1)"
     )
-    old = _single(gone, key, f"any_value({RECORD_ID}) AS record_id")
-    new = _single(new_left(question), key, f"any_value({POSITION}) AS position")
-    pairs = f"SELECT position, record_id FROM {old} AS o JOIN {new} AS n ON {same('o', 'n', key)}"
-    link(run, pairs, stage=Stage.RETURNED)
+    old = _single(gone, key, RECORD_ID)
+    new = _single(new_left(question), key, POSITION)
+    link(run, _joined(old, new, key), stage=Stage.RETURNED)
 
 
 def count_null_keys(run: Run, question: Question) -> int:
@@ -48,4 +46,14 @@ def count_repeated_keys(run: Run, question: Question) -> int:
 
 def _single(relation: str, key: tuple[str, ...], handle: str) -> str:
     names = listed(key)
-    return f"(SELECT {names}, {handle} FROM {relation} GROUP BY {names} HAVING count(*) = 1)"
+    return (
+        f"(SELECT {names}, any_value({handle}) AS {handle} FROM {relation} "
+        f"GROUP BY {names} HAVING count(*) = 1)"
+    )
+
+
+def _joined(old: str, new: str, key: tuple[str, ...]) -> str:
+    return (
+        f"SELECT n.{POSITION} AS position, o.{RECORD_ID} AS record_id "
+        f"FROM {old} AS o JOIN {new} AS n ON {same('o', 'n', key)}"
+    )

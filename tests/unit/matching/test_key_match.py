@@ -1,0 +1,89 @@
+"""Stage 1: equal keys, returning records, and the proof that keys were not dealt anew."""
+
+from tests.unit.matching.tables import PERMIT, matched, permits, shuffled
+
+from ploti.server.build.matching.question import Proof, Stage
+
+KEY = ["permit"]
+
+
+def test_equal_keys_are_the_same_record_whatever_else_changed() -> None:
+    old = permits(40)
+    new, order = shuffled([{**row, "work": "changed", "value": 1} for row in old], seed=2)
+    found = matched(old, new, types=PERMIT, key=KEY)
+    assert found.links == dict(enumerate(order))
+    assert found.report.links == {Stage.KEY: 40}
+
+
+def test_a_null_in_a_key_is_a_value_like_another() -> None:
+    types = {"street": "string", "number": "int64", "owner": "string"}
+    old = [
+        {"street": "Elm", "number": 1, "owner": "a"},
+        {"street": "Elm", "number": None, "owner": "b"},
+    ]
+    new = [{**old[1], "owner": "c"}, {**old[0], "owner": "d"}]
+    found = matched(old, new, types=types, key=["street", "number"])
+    assert found.links == {0: 1, 1: 0}
+    assert found.report.null_keys == 1
+
+
+def test_keys_dealt_anew_are_not_matched_by_and_the_content_is_found_instead() -> None:
+    old = permits(200)
+    numbers = [row["permit"] for row in old]
+    new = [{**row, "permit": n} for row, n in zip(old[::-1], numbers, strict=True)]
+    found = matched(old, new, types=PERMIT, key=KEY)
+    assert found.report.keys is not None
+    assert found.report.keys.dealt_anew
+    assert found.of(Stage.KEY) == {}
+    assert found.links == {i: 199 - i for i in range(200)}
+
+
+def test_a_key_of_which_every_row_changed_in_one_column_is_trusted() -> None:
+    old = permits(200)
+    new = [{**row, "value": 7} for row in old]
+    report = matched(old, new, types=PERMIT, key=KEY).report
+    assert report.keys == Proof(
+        columns=4, pairs=200, agreeing=200, random_pairs=200, random_agreeing=0
+    )
+
+
+def test_without_a_column_that_tells_rows_apart_nothing_is_said_against_a_key() -> None:
+    old = [{"permit": str(i), "work": "x"} for i in range(50)]
+    new = [{"permit": str(i), "work": "y"} for i in range(50)]
+    types = {"permit": "string", "work": "string"}
+    report = matched(old, new, types=types, key=KEY).report
+    assert report.keys is not None
+    assert not report.keys.dealt_anew
+    assert report.links == {Stage.KEY: 50}
+
+
+def test_most_pairs_must_disagree_and_no_less_than_at_random() -> None:
+    proof = {"columns": 3, "pairs": 100, "random_pairs": 100}
+    assert Proof(**proof, agreeing=3, random_agreeing=1).dealt_anew
+    assert not Proof(**proof, agreeing=50, random_agreeing=60).dealt_anew
+    assert not Proof(**proof, agreeing=30, random_agreeing=1).dealt_anew
+    few = {**proof, "pairs": 19}
+    assert not Proof(**few, agreeing=0, random_agreeing=1).dealt_anew
+
+
+def gone(name: str, permit: str, removed_in: int) -> dict[str, object]:
+    return {"_ploti_record_id": name, "_ploti_removed_in": removed_in, "permit": permit}
+
+
+def returned(*removed: dict[str, object]) -> dict[int, Stage]:
+    old = permits(30)
+    new = [*old, {**old[0], "permit": "back"}]
+    return matched(old, new, types=PERMIT, key=KEY, gone=list(removed)).stages
+
+
+def test_a_key_that_comes_back_gives_its_record_its_id_again() -> None:
+    assert returned(gone("rec_a", "back", 7))[30] is Stage.RETURNED
+    assert returned(gone("rec_a", "back", 7), gone("rec_b", "back", 9))[30] is Stage.RETURNED
+
+
+def test_a_key_that_two_records_lost_at_once_gives_neither_back() -> None:
+    assert 30 not in returned(gone("rec_a", "back", 7), gone("rec_b", "back", 7))
+
+
+def test_the_id_of_a_record_that_is_in_the_base_is_not_given_back() -> None:
+    assert 30 not in returned(gone("rec_000000010000000003", "back", 7))
