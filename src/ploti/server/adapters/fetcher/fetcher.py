@@ -1,0 +1,91 @@
+"""Brings a declared source's bytes into the blobs: one deadline, a few tries, nothing half kept."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from pathlib import PurePosixPath
+
+from aiohttp.abc import AbstractResolver
+
+from ploti.errors import SourceError
+from ploti.server.adapters.fetcher.folders import Folders
+from ploti.server.adapters.fetcher.limits import Limits
+from ploti.server.adapters.fetcher.web import TryAgain, Web
+from ploti.server.ports.outside import Blobs, Fetched
+from ploti.server.sources.declaration import Source
+from ploti.server.sources.location import file_path
+
+_THREADS = 4
+_SELF_PROVING = {"geojson"}
+
+
+class SourceFetcher:
+    """The Fetcher port; `resolver` and `trust` stand in for the system's, in tests."""
+
+    def __init__(
+        self,
+        blobs: Blobs,
+        *,
+        file_roots: Sequence[str],
+        allow_networks: Sequence[str],
+        max_source: int,
+        user_agent: str,
+        limits: Limits | None = None,
+        resolver: AbstractResolver | None = None,
+        trust: ssl.SSLContext | None = None,
+    ) -> None:
+        self._blobs = blobs
+        self._max_source = max_source
+        self._limits = limits or Limits()
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="fetch")
+        self._folders = Folders(file_roots, threads=self._threads)
+        self._web = Web(
+            allow_networks=allow_networks,
+            user_agent=user_agent,
+            limits=self._limits,
+            threads=self._threads,
+            resolver=resolver,
+            trust=trust,
+        )
+
+    async def fetch(self, source: Source, *, into: str) -> Fetched:
+        """Bring the source's bytes into the blob `into`; raises SourceError with a reason."""
+        if source.kind is None or source.url is None:
+            raise SourceError("the dataset has no source to check: its states are pushed")
+        try:
+            async with asyncio.timeout(self._limits.total):
+                if source.kind == "file":
+                    return await self._fetch_file(source.url, into=into)
+                return await self._fetch_web(source, into=into)
+        except TimeoutError:
+            raise SourceError(
+                f"the source was not read within {self._limits.total:g} seconds"
+            ) from None
+
+    def close(self) -> None:
+        """End the threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _fetch_file(self, url: str, *, into: str) -> Fetched:
+        async with aclosing(self._folders.read(url)) as chunks:
+            blob = await self._blobs.receive(into, chunks, limit=self._max_source)
+        return Fetched(blob=blob, name=PurePosixPath(file_path(url)).name)
+
+    async def _fetch_web(self, source: Source, *, into: str) -> Fetched:
+        for pause in self._limits.pauses:
+            try:
+                return await self._try_web(source, into=into)
+            except TryAgain as failed:
+                await asyncio.sleep(max(pause, failed.pause))
+        return await self._try_web(source, into=into)
+
+    async def _try_web(self, source: Source, *, into: str) -> Fetched:
+        async with self._web.open(source.url or "") as answer:
+            data = answer.data(limit=self._max_source, self_proving=source.format in _SELF_PROVING)
+            async with aclosing(data) as chunks:
+                blob = await self._blobs.receive(into, chunks, limit=self._max_source)
+            return Fetched(blob=blob, name=answer.name)

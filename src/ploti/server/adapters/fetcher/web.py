@@ -1,0 +1,211 @@
+"""Sources on the web: dialled under guard, read whole, told apart from pages that say 'error'."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import PurePosixPath
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from ploti.errors import SourceError
+from ploti.server.adapters.fetcher.dialling import Refusals, ThreadResolver, guarded_sockets
+from ploti.server.adapters.fetcher.limits import Limits
+from ploti.server.adapters.fetcher.unpacking import unpack
+from ploti.server.sources.formats import HEAD, refuse
+from ploti.server.sources.location import web_address
+
+_LATER = {429, 502, 503, 504}
+_MOVED = {301, 302, 303, 307, 308}
+_GZIP = {"gzip", "x-gzip"}
+
+
+class TryAgain(SourceError):
+    """This try failed in a way that the next may not; `pause` is the least wait before it."""
+
+    def __init__(self, detail: str, *, pause: float = 0) -> None:
+        super().__init__(detail)
+        self.pause = pause
+
+
+class Web:
+    """Opens web addresses; only public ones by https, and opened networks by http as well."""
+
+    def __init__(
+        self,
+        *,
+        allow_networks: Sequence[str],
+        user_agent: str,
+        limits: Limits,
+        threads: ThreadPoolExecutor,
+        resolver: AbstractResolver | None = None,
+        trust: ssl.SSLContext | None = None,
+    ) -> None:
+        self._allow = allow_networks
+        self._limits = limits
+        self._resolver = resolver or ThreadResolver(threads)
+        self._trust = trust
+        self._headers = {"User-Agent": user_agent, "Accept": "*/*", "Accept-Encoding": "gzip"}
+
+    @asynccontextmanager
+    async def open(self, url: str) -> AsyncIterator[Answer]:
+        """The answer of an address with data, after redirects; each hop is guarded anew.
+
+        Raises SourceError with the reason, TryAgain where a later try may do.
+        """
+        for _ in range(self._limits.redirects + 1):
+            async with self._ask(_checked(url)) as response:
+                if response.status not in _MOVED:
+                    _check_status(response, longest_pause=self._limits.longest_pause)
+                    yield Answer(response, limits=self._limits)
+                    return
+                url = _next_url(response)
+        raise SourceError(f"the source redirects more than {self._limits.redirects} times")
+
+    @asynccontextmanager
+    async def _ask(self, url: URL) -> AsyncIterator[aiohttp.ClientResponse]:
+        refusals = Refusals()
+        sockets = guarded_sockets(url.scheme, allow=self._allow, refusals=refusals)
+        connector = aiohttp.TCPConnector(
+            resolver=self._resolver,
+            socket_factory=sockets,
+            use_dns_cache=False,
+            force_close=True,
+            ssl=self._trust or True,
+        )
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=self._limits.connect, sock_read=self._limits.silence
+        )
+        async with aiohttp.ClientSession(
+            connector=connector,
+            timeout=timeout,
+            headers=self._headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+        ) as session:
+            try:
+                response = await session.get(url, allow_redirects=False)
+            except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+                raise _unreachable(url, error, refusals) from None
+            async with response:
+                yield response
+
+
+class Answer:
+    """An answer with data."""
+
+    def __init__(self, response: aiohttp.ClientResponse, *, limits: Limits) -> None:
+        self._response = response
+        self._limits = limits
+
+    @property
+    def name(self) -> str:
+        """What the source calls the file."""
+        disposition = self._response.content_disposition
+        named = disposition and disposition.filename
+        return PurePosixPath(named or self._response.url.path).name or "source"
+
+    async def data(self, *, limit: int, self_proving: bool) -> AsyncGenerator[bytes, None]:
+        """The bytes, unpacked; proved whole by their length, their framing or their packing.
+
+        `self_proving` says that the format itself tells a cut-off text. Raises SourceError where
+        an answer gives no proof, is no data, or announces more than `limit` bytes.
+        """
+        headers = self._response.headers
+        packing = headers.get("Content-Encoding", "identity").strip().lower()
+        if packing not in _GZIP | {"identity", ""}:
+            raise SourceError(f"the source is packed with {packing}, which was not asked for")
+        length = self._response.content_length
+        if length is not None and length > limit:
+            raise SourceError(f"the source has {length:,} bytes: PLOTI_MAX_SOURCE allows {limit:,}")
+        framed = length is not None or "chunked" in headers.get("Transfer-Encoding", "").lower()
+        if not framed and packing not in _GZIP and not self_proving:
+            raise SourceError("the source does not say how long it is: it cannot be proved whole")
+        received = self._received(length)
+        async for chunk in _told(unpack(received) if packing in _GZIP else received):
+            yield chunk
+
+    async def _received(self, length: int | None) -> AsyncIterator[bytes]:
+        content = self._response.content
+        try:
+            async for chunk in content.iter_any():
+                yield chunk
+        except TimeoutError:
+            silence = f"{self._limits.silence:g} seconds, after {content.total_bytes:,} bytes"
+            raise TryAgain(f"the source sent nothing for {silence}") from None
+        except (aiohttp.ClientError, OSError):
+            of = f" of {length:,}" if length is not None else ""
+            came = f"{content.total_bytes:,}{of} bytes"
+            raise TryAgain(f"the source broke off after {came}: it is cut short") from None
+
+
+async def _told(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The chunks, once the first bytes are seen to be data and not a page about an error."""
+    head: bytes | None = b""
+    async for chunk in chunks:
+        if head is None:
+            yield chunk
+            continue
+        head += chunk
+        if len(head) >= HEAD:
+            refuse(head[:HEAD])
+            yield head
+            head = None
+    if head is not None:
+        refuse(head)
+        yield head
+
+
+def _checked(url: str) -> URL:
+    try:
+        return URL(web_address(url))
+    except ValueError as error:
+        raise SourceError(f"the source moved to an address that is not read: {error}") from None
+
+
+def _next_url(response: aiohttp.ClientResponse) -> str:
+    location = response.headers.get("Location")
+    if not location:
+        raise SourceError(f"the source answered {response.status} without saying where it moved")
+    try:
+        return str(response.url.join(URL(location)).with_fragment(None))
+    except ValueError:
+        raise SourceError(f"the source redirects to '{location}', which is no address") from None
+
+
+def _check_status(response: aiohttp.ClientResponse, *, longest_pause: float) -> None:
+    if response.status == 200:
+        return
+    detail = f"the source answered {response.status} {response.reason or ''}".rstrip()
+    if response.status not in _LATER:
+        raise SourceError(detail)
+    asked = response.headers.get("Retry-After", "0").strip()
+    pause = float(asked) if asked.isdecimal() else 0
+    if pause > longest_pause:
+        raise SourceError(f"{detail}, and to come back in {pause:g} seconds")
+    raise TryAgain(detail, pause=pause)
+
+
+def _unreachable(url: URL, error: Exception, refusals: Refusals) -> SourceError:
+    if refusals.addresses:
+        listed = ", ".join(dict.fromkeys(refusals.addresses))
+        how = " by http" if url.scheme == "http" else ""
+        return SourceError(
+            f"{url.host} is at {listed}, which may not be read{how}: PLOTI_ALLOW_NETWORKS opens"
+            " networks that are not public, and http in them alone"
+        )
+    match error:
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
+            return SourceError(f"{url.host} cannot be trusted: {error.args[-1]}")
+        case aiohttp.ClientConnectorDNSError():
+            return TryAgain(f"{url.host} is no known name")
+        case asyncio.TimeoutError():
+            return TryAgain(f"{url.host} did not answer in time")
+        case _:
+            return TryAgain(f"{url.host} cannot be reached: {error}")
