@@ -1,0 +1,73 @@
+"""`ploti admin check` and `push`: a source's new state, and what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ploti.cli.datasets import Id
+from ploti.cli.output import Json, print_fields, print_json, print_next, say_counts, transfer
+from ploti.client.connection import Client
+from ploti.errors import ExitStatus
+from ploti.model.admin import Outcome, OutcomeKind
+
+
+def check(dataset: Id, /, *, json: Json = False) -> ExitStatus:
+    """Check a dataset's source now, and wait for the outcome."""
+    with Client() as client:
+        outcome = client.admin.check(dataset)
+    return _tell(dataset, outcome, json=json)
+
+
+def push(
+    dataset: Id,
+    file: Annotated[Path, Parameter(help="The file that is the source's new state.")],
+    /,
+    *,
+    dry_run: Annotated[
+        bool,
+        Parameter(negative=(), show_default=False, help="Do the whole build, and store nothing."),
+    ] = False,
+    json: Json = False,
+) -> ExitStatus:
+    """Upload a file as the source's new state, and wait for the outcome.
+
+    It is released, held for review (both are exit status 0), unchanged, or it failed.
+    """
+    with (
+        Client() as client,
+        transfer(f"sending {file.name}", then="building", quiet=json) as progress,
+    ):
+        outcome = client.admin.push(dataset, file, dry_run=dry_run, progress=progress)
+    return _tell(dataset, outcome, json=json)
+
+
+def _tell(dataset: str, outcome: Outcome, *, json: bool) -> ExitStatus:
+    if json:
+        print_json(outcome)
+    else:
+        _print(dataset, outcome)
+    failed = outcome.outcome is OutcomeKind.FAILED
+    return ExitStatus.FAILED if failed else ExitStatus.DONE
+
+
+def _print(dataset: str, outcome: Outcome) -> None:
+    hold = outcome.hold
+    print_fields(
+        {
+            "outcome": outcome.outcome,
+            "version": outcome.version,
+            "changes": say_counts(outcome.counts),
+            "hold": hold and f"{hold.id}, {hold.reason}",
+            "detail": outcome.detail or None,
+        }
+    )
+    match outcome.outcome:
+        case OutcomeKind.HELD if hold is not None:
+            print_next(f"ploti admin holds show {hold.id}")
+        case OutcomeKind.RELEASED:
+            print_next(f"ploti feeds datasets version {dataset} {outcome.version}")
+        case _:
+            pass
