@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ploti import model as model
     from ploti.client.connection import AsyncClient as AsyncClient
     from ploti.client.connection import Client as Client
-    from ploti.client.feeds import Feeds
+    from ploti.sync.feeds import Feeds
 
     feeds: Feeds
     __version__: str
@@ -51,7 +51,7 @@ else:  # out of the type checkers' sight, so that they refuse names that there a
             case "model" | "sync":
                 return import_module(f"ploti.{name}")
             case "feeds":
-                found = __getattr__("Client")().feeds
+                found = import_module("ploti.sync.feeds").Feeds(__getattr__("Client")())
             case "__version__":
                 found = metadata.version("ploti")
             case _:

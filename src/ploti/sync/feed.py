@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from ploti.client.connection import Client
-from ploti.client.files import DamagedFile, MissingFile, fetch_file
+from ploti.client.files import DamagedFile, LinkRefused, MissingFile, fetch_file
 from ploti.errors import SyncError, TransportError
 from ploti.model.dataset import Dataset
 from ploti.model.ids import DatasetId, EventId, SubscriptionId
@@ -107,7 +107,7 @@ class ClientFeed:
     def _fetch(self, dataset_id: DatasetId, number: int, role: Role, to: Path) -> Path:
         try:
             return fetch_file(self._client, dataset_id, number, role, to=to)
-        except MissingFile as error:
+        except (LinkRefused, MissingFile) as error:
             raise FileError(str(error)) from error
         except TransportError as error:
             self.dataset(dataset_id)  # it is the server that fails, not the file, where this does

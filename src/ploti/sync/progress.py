@@ -24,7 +24,6 @@ class Moment(StrEnum):
     LEAVING = "leaving"
     RELOADING = "reloading"
     RETRYING = "retrying"
-    IDLE = "idle"
 
 
 class Progress(Value, kw_only=True):

@@ -1,0 +1,199 @@
+"""`ploti feeds sync`, `status` and `verify`: tables of one's own, kept in step and proved."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from ploti.cli.output import Json, print_json, print_next, print_table
+from ploti.client.connection import Client
+from ploti.sync import calls
+from ploti.sync.destinations import LOCK_TIMEOUT
+from ploti.sync.progress import Moment, Observer, Progress
+from ploti.sync.result import Result
+from ploti.sync.status import Status
+from ploti.sync.verify import Verified
+
+Subscription = Annotated[str, Parameter(help="The subscription's id.")]
+To = Annotated[str, Parameter(help="The destination: duckdb:FILE.")]
+LockTimeout = Annotated[
+    float, Parameter(help="Seconds to wait while another program has the destination open.")
+]
+
+_LOUD = {Moment.RELOADING, Moment.STUCK, Moment.LEAVING, Moment.RETRYING}
+_TOLD = {*_LOUD, Moment.COMMITTED}
+
+
+class Stopped(BaseException):
+    """The process was asked to end; what is committed stays, the rest is rolled back."""
+
+
+def sync(
+    subscription: Subscription,
+    *,
+    to: To,
+    follow: Annotated[bool, Parameter(negative=(), help="Go on, as versions come.")] = False,
+    verify: Annotated[
+        bool, Parameter(negative=(), help="Prove every version before it is committed.")
+    ] = False,
+    dataset: Annotated[
+        list[str] | None, Parameter(negative=(), help="Only this dataset; may be repeated.")
+    ] = None,
+    on_removed: Annotated[
+        Literal["keep", "drop"], Parameter(help="What becomes of a dataset's table that leaves.")
+    ] = "keep",
+    table_name: Annotated[
+        str | None, Parameter(help="The table's name, with one --dataset.")
+    ] = None,
+    lock_timeout: LockTimeout = LOCK_TIMEOUT,
+    json: Json = False,
+) -> int:
+    """Bring tables of your own in step with a subscription, once or for as long as it runs.
+
+    Each dataset becomes a table named after its id without ds_, with its records' columns and
+    _ploti_record_id. What is held stands in the schema _ploti. Stopped at any moment, it goes on
+    where it was.
+    """
+    observe = _print_steps if json and follow else _tell
+    with (
+        Client() as client,
+        _stopped_by_sigterm(),
+        calls.opened(
+            client,
+            subscription,
+            to=to,
+            verify=verify,
+            dataset=dataset or (),
+            on_removed=on_removed,
+            table_name=table_name,
+            lock_timeout=lock_timeout,
+            observe=observe,
+        ) as run,
+    ):
+        try:
+            if follow:
+                run.follow()
+            result = run.catch_up()
+        except (Stopped, KeyboardInterrupt):
+            if not follow:
+                raise
+            result = run.result()
+    _show_result(result, subscription, json=json and not follow, quiet=json)
+    return result.exit_status
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends the block by Stopped, once: a second one must not break the way out."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise Stopped
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except Stopped:
+        sys.exit(128 + signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _tell(progress: Progress) -> None:
+    """Say on standard error what people must know, and on a terminal what they like to know."""
+    if progress.moment in _LOUD or (progress.moment in _TOLD and sys.stderr.isatty()):
+        subject = f"{progress.dataset_id}: " if progress.dataset_id else ""
+        print(f"{subject}{progress.detail}", file=sys.stderr, flush=True)
+
+
+def _print_steps(progress: Progress) -> None:
+    if progress.moment in _TOLD:
+        print_json(progress)
+
+
+def _show_result(result: Result, subscription: str, *, json: bool, quiet: bool) -> None:
+    if json:
+        print_json(result)
+    if quiet:
+        return
+    print_table(
+        ["table", "version", "state", "dataset", "reason"],
+        [
+            [each.table, each.version, each.state, each.dataset_id, each.reason]
+            for each in result.datasets
+        ],
+        empty="The subscription delivers no dataset yet.",
+    )
+    if result.differing:
+        print(f"These could not be made equal to their versions: {', '.join(result.differing)}")
+    elif result.behind:
+        print(f"Not up to date: {', '.join(result.behind)}. The next sync tries again.")
+    print_next(f"ploti feeds verify {subscription} --to {result.destination}")
+
+
+def status(
+    subscription: Subscription,
+    *,
+    to: To,
+    lock_timeout: LockTimeout = LOCK_TIMEOUT,
+    json: Json = False,
+) -> int:
+    """Show how far behind each dataset of a destination is, and why."""
+    with Client() as client:
+        found = calls.status(client, subscription, to=to, lock_timeout=lock_timeout)
+    if json:
+        print_json(found)
+    else:
+        _show_status(found, subscription)
+    return found.exit_status
+
+
+def _show_status(found: Status, subscription: str) -> None:
+    print_table(
+        ["dataset", "standing", "held", "current", "table", "why"],
+        [
+            [each.dataset_id, each.standing, each.held, each.current, each.table, each.detail]
+            for each in found.datasets
+        ],
+        empty="The subscription delivers no dataset yet.",
+    )
+    if found.expired:
+        print("The cursor is past retention: the next sync begins again from the manifest.")
+    if found.exit_status:
+        print_next(f"ploti feeds sync {subscription} --to {found.destination}")
+
+
+def verify(
+    subscription: Subscription,
+    *,
+    to: To,
+    lock_timeout: LockTimeout = LOCK_TIMEOUT,
+    json: Json = False,
+) -> int:
+    """Prove that every table equals the version it holds, or say in which buckets it differs.
+
+    A bucket is the first byte of the SHA-256 of a record's id, 0 to 255. Exit status 5 says that a
+    table differs.
+    """
+    with Client() as client:
+        found = calls.verify(client, subscription, to=to, lock_timeout=lock_timeout)
+    if json:
+        print_json(found)
+    else:
+        _show_verified(found)
+    return found.exit_status
+
+
+def _show_verified(found: Verified) -> None:
+    words = {True: "equal", False: "differs", None: "not checked"}
+    print_table(
+        ["table", "version", "result", "detail"],
+        [[each.table, each.version, words[each.matches], each.detail] for each in found.datasets],
+        empty="Nothing is held yet.",
+    )

@@ -1,0 +1,99 @@
+"""What programs and commands call: sync, status and verify with a client and an address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from ploti.client.connection import Client
+from ploti.errors import ConfigError
+from ploti.model.ids import SubscriptionId, dataset_id
+from ploti.sync import status as status_of
+from ploti.sync import verify as verification
+from ploti.sync.destinations import LOCK_TIMEOUT, open_destination
+from ploti.sync.feed import ClientFeed
+from ploti.sync.progress import Observer, ignore
+from ploti.sync.result import Result
+from ploti.sync.runner import Run, open_run
+from ploti.sync.status import Status
+from ploti.sync.verify import Verified
+from ploti.sync.work import OnRemoved, Options
+
+
+def sync(
+    client: Client,
+    subscription_id: str,
+    *,
+    to: str,
+    follow: bool = False,
+    verify: bool = False,
+    dataset: Iterable[str] = (),
+    on_removed: str = "keep",
+    table_name: str | None = None,
+    lock_timeout: float = LOCK_TIMEOUT,
+    observe: Observer | None = None,
+) -> Result:
+    """Bring a destination in step with a subscription, with any client's key (`Feeds.sync`)."""
+    with opened(
+        client,
+        subscription_id,
+        to=to,
+        verify=verify,
+        dataset=dataset,
+        on_removed=on_removed,
+        table_name=table_name,
+        lock_timeout=lock_timeout,
+        observe=observe or ignore,
+    ) as run:
+        if follow:
+            run.follow()
+        return run.catch_up()
+
+
+@contextmanager
+def opened(
+    client: Client,
+    subscription_id: str,
+    *,
+    to: str,
+    verify: bool,
+    dataset: Iterable[str],
+    on_removed: str,
+    table_name: str | None,
+    lock_timeout: float,
+    observe: Observer,
+) -> Iterator[Run]:
+    """The run that `sync` does, for those who stop it by themselves."""
+    subscription = SubscriptionId(subscription_id)
+    destination = open_destination(to, subscription_id=subscription, lock_timeout=lock_timeout)
+    try:
+        chosen = frozenset(dataset_id(each) for each in dataset)
+        options = Options(verify=verify, on_removed=OnRemoved(on_removed), table_name=table_name)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    with open_run(
+        feed=ClientFeed(client, subscription),
+        destination=destination,
+        options=options,
+        chosen=chosen,
+        observe=observe,
+    ) as run:
+        yield run
+
+
+def status(
+    client: Client, subscription_id: str, *, to: str, lock_timeout: float = LOCK_TIMEOUT
+) -> Status:
+    """How far behind each dataset of a destination is, and why."""
+    subscription = SubscriptionId(subscription_id)
+    destination = open_destination(to, subscription_id=subscription, lock_timeout=lock_timeout)
+    return status_of.read_status(ClientFeed(client, subscription), destination)
+
+
+def verify(
+    client: Client, subscription_id: str, *, to: str, lock_timeout: float = LOCK_TIMEOUT
+) -> Verified:
+    """Compare every table of a destination with the version that it holds."""
+    subscription = SubscriptionId(subscription_id)
+    destination = open_destination(to, subscription_id=subscription, lock_timeout=lock_timeout)
+    return verification.verify(ClientFeed(client, subscription), destination)

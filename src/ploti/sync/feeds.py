@@ -1,0 +1,84 @@
+"""`ploti.feeds`: the feeds of the default client, with sync among them.
+
+What sync needs is loaded when it is called, so that reading a feed loads no database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ploti.client.connection import Client
+from ploti.client.feeds import Feeds as ClientFeeds
+
+if TYPE_CHECKING:
+    from ploti.sync.progress import Observer
+    from ploti.sync.result import Result
+    from ploti.sync.status import Status
+    from ploti.sync.verify import Verified
+
+
+class Feeds(ClientFeeds):
+    """Data Feeds, and copies of one's own that are kept in step with them."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self._client = client
+
+    def sync(
+        self,
+        subscription_id: str,
+        *,
+        to: str,
+        follow: bool = False,
+        verify: bool = False,
+        dataset: Iterable[str] = (),
+        on_removed: str = "keep",
+        table_name: str | None = None,
+        lock_timeout: float = 60.0,
+        observe: Observer | None = None,
+    ) -> Result:
+        """Bring a destination in step with a subscription; with `follow` go on until interrupted.
+
+        Args:
+            subscription_id: Which subscription.
+            to: The destination, such as `duckdb:feeds.duckdb`; made where there is none.
+            follow: Wait for what comes, and never return.
+            verify: Prove every version's table by its content digest before it is committed.
+            dataset: Only these datasets; another choice than last time is taken up.
+            on_removed: `keep` the table of a dataset that leaves, or `drop` it.
+            table_name: The table's name, for one `dataset`; else its id without `ds_`.
+            lock_timeout: Seconds to wait for a destination that another program has open.
+            observe: Is told of every step.
+
+        Raises:
+            ConfigError: An argument cannot be meant.
+            DestinationBusy: Another client is at the destination, or it stays in use.
+            PlotiError: The run cannot go on; what was committed until then stays.
+        """
+        from ploti.sync.calls import sync  # noqa: PLC0415 - loads the database
+
+        return sync(
+            self._client,
+            subscription_id,
+            to=to,
+            follow=follow,
+            verify=verify,
+            dataset=dataset,
+            on_removed=on_removed,
+            table_name=table_name,
+            lock_timeout=lock_timeout,
+            observe=observe,
+        )
+
+    def status(self, subscription_id: str, *, to: str, lock_timeout: float = 60.0) -> Status:
+        """How far behind each dataset of a destination is, and why."""
+        from ploti.sync.calls import status  # noqa: PLC0415 - loads the database
+
+        return status(self._client, subscription_id, to=to, lock_timeout=lock_timeout)
+
+    def verify(self, subscription_id: str, *, to: str, lock_timeout: float = 60.0) -> Verified:
+        """Compare every table of a destination with the version that it holds."""
+        from ploti.sync.calls import verify  # noqa: PLC0415 - loads the database
+
+        return verify(self._client, subscription_id, to=to, lock_timeout=lock_timeout)
