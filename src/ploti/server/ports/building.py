@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
 
+from ploti.model.digest import Buckets
+from ploti.model.schema import Schema
+from ploti.server.build.candidate import Base, BuiltFile, FileRole
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawColumn, RawGeometry, RawKind, RawTable
 
-__all__ = ["RawColumn", "RawGeometry", "RawKind", "RawTable", "Reader"]
+__all__ = [
+    "Engine",
+    "Kept",
+    "NextVersion",
+    "RawColumn",
+    "RawGeometry",
+    "RawKind",
+    "RawTable",
+    "Reader",
+    "Written",
+]
 
 
 class Reader(Protocol):
@@ -24,4 +38,91 @@ class Reader(Protocol):
 
         Raises SourceError with one line that names the place (line or feature) and the reason.
         """
+        ...
+
+
+class Kept(NamedTuple):
+    """A table kept for the build: its relation, with `file_row_number`, and each column's nulls."""
+
+    relation: str
+    rows: int
+    nulls: Mapping[str, int]
+
+
+class NextVersion(NamedTuple):
+    """What makes a snapshot of its base.
+
+    `recast` is SQL of each column over the base's, where the columns are not the base's own.
+    `changed` and `added` are SQL of rows under the dataset's names, in the order in which they
+    come in the snapshot; `touched` is SQL of the base's rows (`base_pos`) that change or are
+    `removed`, and `added_rows` how many are added. A version to be loaded has no changes file.
+    """
+
+    base: Base
+    recast: Mapping[str, str] | None
+    touched: str
+    changed: str
+    added: str
+    added_rows: int
+    with_changes: bool
+
+
+class Written(NamedTuple):
+    """The files of a version with their digest, and the geometry types that occur in it."""
+
+    snapshot: BuiltFile
+    changes: BuiltFile | None
+    buckets: Buckets
+    geometry_types: list[str]
+
+
+class Engine(Protocol):
+    """Runs SQL over tables and files in the order's folder, and writes a version's files.
+
+    Its SQL is DuckDB's with five functions more: `ploti_point(x, y, precision)` and
+    `ploti_geometry(wkb, precision)` give canonical WKB (a precision of 0 rounds nothing),
+    `ploti_centre(wkb)` the middle of its box as a struct of x and y, `ploti_place(wkb, left, low,
+    right, high)` the place of that middle along a Hilbert curve over the box given, and
+    `ploti_json(text)` canonical JSON, null where the text is none.
+    """
+
+    @property
+    def folder(self) -> str:
+        """Where the build leaves its files."""
+        ...
+
+    def head(self, path: str, size: int) -> bytes:
+        """The first bytes of a file."""
+        ...
+
+    def run(self, sql: str) -> None:
+        """Run a statement that gives nothing back."""
+        ...
+
+    def rows(self, sql: str) -> list[tuple[object, ...]]:
+        """The rows of a small result."""
+        ...
+
+    def keep(self, sql: str, *, name: str) -> Kept:
+        """Run a query once and keep its rows in a file of this name."""
+        ...
+
+    def write_first(self, sql: str, *, schema: Schema, version: int) -> Written:
+        """Write the snapshot of a first version, whose records come numbered in their order."""
+        ...
+
+    def write_next(self, step: NextVersion, *, schema: Schema, version: int) -> Written:
+        """Write the snapshot, and the changes, of a version that follows its base."""
+        ...
+
+    def write_csv(self, sql: str, *, role: FileRole, rows: int) -> BuiltFile:
+        """Write the rows of a query as CSV: a header, null as nothing and empty text as `""`."""
+        ...
+
+    def write_listing(self, changes: BuiltFile, *, schema: Schema) -> BuiltFile:
+        """Write a changes file's rows as JSON, a line each."""
+        ...
+
+    def write_text(self, text: bytes, *, role: FileRole, name: str, rows: int) -> BuiltFile:
+        """Write a small file."""
         ...

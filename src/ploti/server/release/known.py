@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from ploti.model import wire
 from ploti.model.wire import Value
+from ploti.server.build.candidate import Candidate
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.written import reading_key
 
@@ -20,11 +21,11 @@ class Role(StrEnum):
 
 
 class Known(Value, kw_only=True):
-    """A state that was built: its bytes, its records, and under which settings."""
+    """A state that was built: its bytes, the key of its records, and under which settings."""
 
     role: Role
     sha256: str
-    state_digest: str
+    records: str
     settings: str
 
 
@@ -34,21 +35,25 @@ def settings_key(declaration: Declaration) -> str:
     return hashlib.sha256(obeyed).hexdigest()
 
 
+def records_key(candidate: Candidate) -> str:
+    """Equal for states with the same records under the same columns."""
+    told = candidate.state_digest.encode() + wire.encode(candidate.schema)
+    return hashlib.sha256(told).hexdigest()
+
+
 def same_bytes(known: list[Known], *, sha256: str, settings: str) -> Role | None:
     """What became of these bytes when they were met before under the same settings."""
     alike = {state.role for state in known if (state.sha256, state.settings) == (sha256, settings)}
     return _telling(alike)
 
 
-def same_records(known: list[Known], *, state_digest: str, settings: str) -> Role | None:
+def same_records(known: list[Known], *, records: str, settings: str) -> Role | None:
     """What became of a state with the same records under the same settings.
 
     The current state is not looked at: a build compares with it row by row.
     """
     alike = {
-        state.role
-        for state in known
-        if (state.state_digest, state.settings) == (state_digest, settings)
+        state.role for state in known if (state.records, state.settings) == (records, settings)
     }
     return _telling(alike - {Role.CURRENT})
 

@@ -10,7 +10,14 @@ from ploti.server.build.candidate import Base, Broken, BuildResult, Candidate, U
 from ploti.server.ports.rows import AttemptRow, DatasetRow, HoldRow
 from ploti.server.ports.store import Transaction
 from ploti.server.release.decide import Verdict, review
-from ploti.server.release.known import Known, Role, same_bytes, same_records, settings_key
+from ploti.server.release.known import (
+    Known,
+    Role,
+    records_key,
+    same_bytes,
+    same_records,
+    settings_key,
+)
 from ploti.server.service.show_dataset import find_dataset
 from ploti.server.service.show_version import snapshot_of
 from ploti.server.sources.declaration import Source
@@ -87,8 +94,9 @@ def plan(job: Job, result: BuildResult) -> Plan:
             return Failed(detail=detail)
         case Unchanged():
             return Same(role=Role.CURRENT)
-        case Candidate(state_digest=digest):
-            role = same_records(job.known, state_digest=digest, settings=job.settings)
+        case Candidate():
+            records = records_key(result)
+            role = same_records(job.known, records=records, settings=job.settings)
             if role is not None:
                 return Same(role=role)
             holds = job.dataset.declaration.holds

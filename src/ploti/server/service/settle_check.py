@@ -12,7 +12,7 @@ from ploti.server.eventlog.drafts import Standing, Waiting, held
 from ploti.server.ports.outside import Fetched
 from ploti.server.ports.rows import DatasetRow, FileRow, HoldRow, StateRow
 from ploti.server.ports.store import Transaction
-from ploti.server.release.known import Role
+from ploti.server.release.known import Role, records_key
 from ploti.server.service.plan_check import Failed, Job, Plan, Same, Take
 from ploti.server.service.release_version import end_hold, release_version, take_number
 from ploti.server.service.tell_outcome import outcome
@@ -106,7 +106,7 @@ def _state(job: Job, candidate: Candidate, arrival: Arrival) -> StateRow:
     return StateRow(
         role=Role.ON_HOLD,
         sha256=arrival.fetched.blob.sha256,
-        state_digest=candidate.state_digest,
+        records=records_key(candidate),
         settings=job.settings,
         dataset_id=job.dataset.id,
         attempt_id=job.attempt.id,

@@ -103,7 +103,7 @@ source_state = Table(
     Column("role", Word(Role), primary_key=True),
     Column("attempt_id", String, nullable=False),
     Column("sha256", String, nullable=False),
-    Column("state_digest", String, nullable=False),
+    Column("records", String, nullable=False),
     Column("settings", String, nullable=False),
     Column("blob", String),
     Column("name", String, nullable=False),

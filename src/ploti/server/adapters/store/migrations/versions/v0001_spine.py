@@ -107,7 +107,7 @@ def _versions() -> None:
         _word("role", key=True),
         _word("attempt_id"),
         _word("sha256"),
-        _word("state_digest"),
+        _word("records"),
         _word("settings"),
         _word("blob", null=True),
         _word("name"),
