@@ -10,7 +10,8 @@ from ploti.server.sources.declaration import MIN_ROW_RATIO, PRECISION, Declarati
 READER = 1
 """Raise it when a reader reads the same bytes otherwise: every dataset is then read again."""
 
-_READING = ("key", "geometry", "columns", "continuation")
+_READING = {"source", "key", "geometry", "columns", "continuation"}
+_PLACE = {"source.kind", "source.url"}
 
 
 def as_written(declaration: Declaration) -> dict[str, object]:
@@ -26,7 +27,7 @@ def as_written(declaration: Declaration) -> dict[str, object]:
         "topic": declaration.topic,
         "license": declaration.license,
         "attribution": declaration.attribution,
-        "source": _given({"kind": source.kind, "url": source.url, "format": source.format}),
+        "source": _given({name: getattr(source, name) for name in source.__struct_fields__}),
         "key": declaration.key,
         "geometry": _given(
             {
@@ -54,11 +55,12 @@ def reading_key(declaration: Declaration) -> str:
     A sha256 over the settings that a build obeys and the number of the readers' behaviour; filing,
     texts for people and the thresholds of review are not in it.
     """
-    written = as_written(declaration)
-    obeyed = {name: written.get(name) for name in _READING} | {
-        "format": declaration.source.format,
-        "reader": READER,
+    obeyed = {
+        name: value
+        for name, value in _flat(as_written(declaration)).items()
+        if name.partition(".")[0] in _READING and name not in _PLACE
     }
+    obeyed["reader"] = READER
     return hashlib.sha256(_sorted_json(obeyed)).hexdigest()
 
 

@@ -1,0 +1,197 @@
+"""Declarations: what is taken, what is refused and how, and when two of them are the same."""
+
+import json
+
+import pytest
+import yaml
+
+from ploti.errors import InvalidInput
+from ploti.server.sources import not_built
+from ploti.server.sources.declaration import Declaration, Points, Source, parse_declaration
+from ploti.server.sources.written import as_written, canonical, changed_settings, reading_key
+
+WHOLE = """
+id: ds_orange_fl_building_permits
+title: Building permits, Orange County, Florida
+place: us/fl/orange
+topic: permits/building
+license: CC-BY-4.0
+attribution: Orange County, Florida
+source: {kind: http, url: "https://data.example.org/permits.csv", format: csv}
+key: [permit_number]
+geometry: {longitude: lon, latitude: lat, crs: "EPSG:4326", precision: 1e-6}
+columns: {parcel_id: string, fee: "decimal(8,2)"}
+holds: {min_row_ratio: 0.5}
+continuation: off
+"""
+LEAST = {"id": "ds_a", "title": "A", "place": "us", "topic": "roads"}
+
+
+def whole(**changed: object) -> dict[str, object]:
+    return yaml.safe_load(WHOLE) | changed
+
+
+def faults(raw: dict[str, object]) -> dict[str, str]:
+    with pytest.raises(InvalidInput) as caught:
+        parse_declaration(raw)
+    assert "\n" not in caught.value.detail
+    return {fault.field: fault.message for fault in caught.value.errors}
+
+
+def test_a_declaration_as_operators_write_it_is_taken_with_every_setting() -> None:
+    parsed = parse_declaration(whole())
+    assert parsed.source == Source(
+        kind="http", url="https://data.example.org/permits.csv", format="csv"
+    )
+    assert parsed.geometry == Points(longitude="lon", latitude="lat")
+    assert parsed.precision == 1e-6
+    assert parsed.columns == {"parcel_id": "string", "fee": "decimal(8,2)"}
+    assert (parsed.key, parsed.holds.min_row_ratio) == (["permit_number"], 0.5)
+    assert parsed.continuation == "off"
+
+
+def test_only_id_title_place_and_topic_are_needed() -> None:
+    parsed = parse_declaration(LEAST)
+    assert parsed == Declaration(id=parsed.id, title="A", place="us", topic="roads")
+    assert faults({}) == dict.fromkeys(("id", "title", "place", "topic"), "is missing")
+
+
+@pytest.mark.parametrize("raw", [whole(), LEAST, whole(holds="off"), whole(geometry=None)])
+def test_what_is_written_back_is_the_same_declaration(raw: dict[str, object]) -> None:
+    parsed = parse_declaration(raw)
+    assert parse_declaration(as_written(parsed)) == parsed
+    assert parse_declaration(json.loads(canonical(parsed))) == parsed
+
+
+def test_off_is_taken_as_yaml_reads_it_and_as_a_text() -> None:
+    for off in (False, "off"):
+        parsed = parse_declaration(whole(holds=off, geometry={"precision": off}))
+        assert (parsed.holds.min_row_ratio, parsed.geometry, parsed.precision) == (None, None, None)
+        ratio_off = parse_declaration(whole(holds={"min_row_ratio": off}))
+        assert ratio_off.holds == parsed.holds
+
+
+def test_every_fault_is_named_with_its_setting() -> None:
+    found = faults(whole(title=" ", place="US/FL", keys=["a"], source={"kind": "ftp"}))
+    assert found == {
+        "title": "must not be empty",
+        "place": "'US/FL' must be lower-case words joined by slashes, such as us/fl/orange",
+        "keys": "is not a setting: did you mean key?",
+        "source.kind": "'ftp' is not a kind: file or http",
+        "source.url": "is missing, beside kind",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "message"),
+    [
+        ({"id": "permits"}, "id", "'permits' is no dataset id"),
+        ({"title": 5}, "title", "must be a text, not 5: put it in quotes"),
+        ({"title": "a\nb"}, "title", "must be one line"),
+        ({"key": "permit"}, "key", "must be a list of texts"),
+        ({"key": ["a", False]}, "key", "must be a text, not False"),
+        ({"key": ["a", "a "]}, "key", "names a twice"),
+        ({"columns": {"a": "integer"}}, "columns.a", "'integer' is not a type of column"),
+        ({"columns": {"a": "geometry"}}, "columns.a", "'geometry' is not a type of column"),
+        ({"columns": {"a": "decimal(39,0)"}}, "columns.a", "is not a type of column"),
+        ({"columns": {" a": "string"}}, "columns. a", "outer blanks"),
+        ({"columns": ["a"]}, "columns", "must be a mapping"),
+        ({"holds": {"min_row_ratio": 1.1}}, "holds.min_row_ratio", "from 0 to 1"),
+        ({"holds": {"min_row_ratio": True}}, "holds.min_row_ratio", "must be a number"),
+        ({"holds": True}, "holds", "must be a mapping"),
+        ({"geometry": {"longitude": "x"}}, "geometry.latitude", "is missing, beside longitude"),
+        ({"geometry": {"longitude": "x", "latitude": "x"}}, "geometry.latitude", "so is longitude"),
+        ({"geometry": {"precision": 5e-9}}, "geometry.precision", "power of ten"),
+        ({"geometry": {"crs": "EPSG:4326"}}, "geometry.crs", "belongs to longitude"),
+        ({"source": {"url": "/a.csv"}}, "source.kind", "is missing, beside url"),
+        ({"source": {"kind": "file", "url": "a.csv"}}, "source.url", "must be an absolute path"),
+        ({"source": {"kind": "file", "url": "file://x/a"}}, "source.url", "another machine"),
+        ({"source": {"kind": "http", "url": "ftp://a.org/b"}}, "source.url", "such as https://"),
+        ({"source": {"kind": "http", "url": "https://u:p@a.org"}}, "source.url", "a password"),
+        ({"source": {"kind": "http", "url": "https://a.org/#b"}}, "source.url", "no fragment"),
+        ({"source": {"kind": "http", "url": "https://a.org:x/"}}, "source.url", "not an address"),
+        ({"source": {"format": "doc"}}, "source.format", "'doc' is not a format: csv or geojson"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_what_is_allowed(
+    changed: dict[str, object], field: str, message: str
+) -> None:
+    found = faults(whole(**changed))
+    assert list(found) == [field]
+    assert message in found[field]
+
+
+def test_a_setting_that_nothing_obeys_yet_is_an_error_that_says_so() -> None:
+    for name in not_built.SETTINGS:
+        assert faults(whole(**{name: "x"})) == {name: "is not built yet: leave it out"}
+    for name in not_built.SOURCE:
+        assert faults(whole(source={name: "x"})) == {f"source.{name}": _LATER}
+    for name in not_built.HOLDS:
+        assert faults(whole(holds={name: 1})) == {f"holds.{name}": _LATER}
+    for word in not_built.CONTINUATIONS:
+        assert "not built yet" in faults(whole(continuation=word))["continuation"]
+    for word in not_built.FORMATS:
+        assert "not built yet" in faults(whole(source={"format": word}))["source.format"]
+    for word in not_built.KINDS:
+        found = faults(whole(source={"kind": word, "url": "https://a.org/"}))
+        assert "not built yet" in found["source.kind"]
+    other = {"longitude": "x", "latitude": "y", "crs": "EPSG:2881"}
+    assert "not built yet" in faults(whole(geometry=other))["geometry.crs"]
+
+
+_LATER = "is not built yet: leave it out"
+
+
+def test_geojson_brings_its_own_geometry() -> None:
+    found = faults(whole(source={"format": "geojson"}))
+    assert "brings its own geometry" in found["geometry"]
+    parsed = parse_declaration(whole(source={"format": "geojson"}, geometry={"precision": "1e-7"}))
+    assert (parsed.geometry, parsed.precision) == (None, 1e-7)
+
+
+def test_changes_are_named_by_their_settings() -> None:
+    before = parse_declaration(whole())
+    after = parse_declaration(whole(title="Permits", columns={"fee": "decimal(8,2)"}, key=None))
+    assert changed_settings(before, before) == []
+    assert changed_settings(before, after) == ["columns.parcel_id", "key", "title"]
+    assert changed_settings(None, parse_declaration(LEAST)) == ["id", "place", "title", "topic"]
+
+
+def test_a_default_that_is_written_out_is_no_change() -> None:
+    written_out = LEAST | {"holds": {"min_row_ratio": 0.7}, "geometry": {"precision": 1e-9}}
+    assert canonical(parse_declaration(written_out)) == canonical(parse_declaration(LEAST))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"title": "Permits"},
+        {"place": "us/fl"},
+        {"license": None},
+        {"holds": "off"},
+        {"source": {"kind": "file", "url": "/data/a.csv", "format": "csv"}},
+    ],
+)
+def test_filing_review_and_where_the_bytes_come_from_do_not_change_how_they_are_read(
+    changed: dict[str, object],
+) -> None:
+    assert reading_key(parse_declaration(whole(**changed))) == reading_key(
+        parse_declaration(whole())
+    )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"key": ["permit_number", "year"]},
+        {"geometry": None},
+        {"geometry": {"longitude": "lon", "latitude": "lat", "precision": "off"}},
+        {"columns": {}},
+        {"continuation": None},
+        {"source": {"kind": "http", "url": "https://data.example.org/permits.csv"}},
+    ],
+)
+def test_what_a_build_obeys_changes_how_the_same_bytes_are_read(changed: dict[str, object]) -> None:
+    assert reading_key(parse_declaration(whole(**changed))) != reading_key(
+        parse_declaration(whole())
+    )
