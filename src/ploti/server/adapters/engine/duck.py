@@ -1,0 +1,142 @@
+"""The engine: DuckDB for the tables, pyarrow for the files, both bound to a build's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import duckdb
+import pyarrow.parquet as pq
+
+from ploti.errors import SourceError
+from ploti.model.schema import Schema
+from ploti.model.sql import literal
+from ploti.server.adapters.engine import functions
+from ploti.server.adapters.engine.listing import write_lines
+from ploti.server.adapters.engine.sealing import seal
+from ploti.server.adapters.engine.snapshot import write_first
+from ploti.server.adapters.engine.walk import Walk
+from ploti.server.build.candidate import BuiltFile, FileRole
+from ploti.server.ports.building import Kept, NextVersion, Written
+
+
+class DuckEngine:
+    """Implements `Engine`: SQL that sees the folder and the files given, and nothing else."""
+
+    def __init__(
+        self, folder: str, *, reads: Sequence[str], memory_limit: int, threads: int = 2
+    ) -> None:
+        """Bind an engine to a folder of its own and to the files that it `reads` beside it.
+
+        `memory_limit` is in bytes and DuckDB's alone: the process takes 110 to 160 MB more.
+        """
+        self.folder = folder
+        self._connection = _connect(folder, reads, memory_limit, threads)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._connection.close()
+
+    def head(self, path: str, size: int) -> bytes:
+        """The first bytes of a file."""
+        with Path(path).open("rb") as file:
+            return file.read(size)
+
+    def run(self, sql: str) -> None:
+        """Run a statement that gives nothing back."""
+        self._execute(sql).fetchall()
+
+    def rows(self, sql: str) -> list[tuple[object, ...]]:
+        """The rows of a small result."""
+        found: list[tuple[object, ...]] = self._execute(sql).fetchall()
+        return found
+
+    def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
+        """Run SQL; what DuckDB refuses in a source's data is the source's fault."""
+        try:
+            return self._connection.execute(sql)
+        except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
+            raise SourceError(f"the source cannot be read: {_first_line(error)}") from error
+
+    def keep(self, sql: str, *, name: str) -> Kept:
+        """Run a query once and keep its rows in a Parquet file."""
+        path = Path(self.folder, f"{name}.parquet")
+        self.run(f"COPY ({sql}) TO {literal(str(path))} (FORMAT parquet, COMPRESSION snappy)")
+        found = pq.read_metadata(path)
+        nulls = dict.fromkeys(found.schema.names, 0)
+        for group in range(found.num_row_groups):
+            for number in range(found.num_columns):
+                column = found.row_group(group).column(number)
+                nulls[column.path_in_schema] += column.statistics.null_count
+        relation = f"read_parquet({literal(str(path))}, file_row_number=true)"
+        return Kept(relation=relation, rows=found.num_rows, nulls=nulls)
+
+    def write_first(self, sql: str, *, schema: Schema, version: int) -> Written:
+        """Write the snapshot of a first version, whose records come numbered in their order."""
+        return write_first(
+            self._connection, sql, folder=Path(self.folder), schema=schema, version=version
+        )
+
+    def write_next(self, step: NextVersion, *, schema: Schema, version: int) -> Written:
+        """Write the snapshot, and the changes, of a version that follows its base."""
+        walk = Walk(
+            self._connection, step, folder=Path(self.folder), schema=schema, version=version
+        )
+        return walk.write()
+
+    def write_csv(self, sql: str, *, role: FileRole, rows: int) -> BuiltFile:
+        """Write the rows of a query as CSV: a header, null as nothing and empty text as `""`."""
+        path = Path(self.folder, f"{role}.csv")
+        self.run(f"COPY ({sql}) TO {literal(str(path))} (FORMAT csv, HEADER, NULLSTR '')")
+        return seal(path, role=role, format_="csv", rows=rows)
+
+    def write_listing(self, changes: BuiltFile, *, schema: Schema) -> BuiltFile:
+        """Write a changes file's rows as JSON, a line each."""
+        path = Path(self.folder, "listing.jsonl")
+        write_lines(Path(self.folder, changes.name), path, schema=schema)
+        return seal(path, role=FileRole.LISTING, format_="jsonl", rows=changes.rows)
+
+    def write_text(self, text: bytes, *, role: FileRole, name: str, rows: int) -> BuiltFile:
+        """Write a small file."""
+        path = Path(self.folder, name)
+        path.write_bytes(text)
+        return seal(path, role=role, format_=path.suffix[1:], rows=rows)
+
+
+def _connect(
+    folder: str, reads: Sequence[str], memory_limit: int, threads: int
+) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(":memory:")
+    functions.register(connection)
+    readable = ", ".join(map(literal, reads))
+    for setting in (
+        "autoinstall_known_extensions = false",
+        "autoload_known_extensions = false",
+        f"memory_limit = '{memory_limit >> 10}KiB'",
+        f"threads = {threads}",
+        f"temp_directory = {literal(str(Path(folder, 'spill')))}",
+        f"allowed_directories = [{literal(folder)}]",
+        f"allowed_paths = [{readable}]",
+        "preserve_insertion_order = true",
+        "TimeZone = 'UTC'",
+        # A `geo` key would make DuckDB give GEOMETRY, where bytes are to be compared.
+        "enable_geoparquet_conversion = false",
+        "enable_progress_bar = false",
+        "enable_external_access = false",
+        "lock_configuration = true",
+    ):
+        connection.execute(f"SET {setting}")
+    return connection
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -1,0 +1,131 @@
+"""Writes a version's Parquet files: one layout, row groups of given sizes, the same bytes always."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ploti.model.columns import BBOX, CHANGE, OP, RECORD_ID
+from ploti.model.schema import Schema
+from ploti.server.adapters.engine.geo import Extent, geo_metadata
+from ploti.server.adapters.engine.rows import BOX
+from ploti.server.build.layout import Layout
+
+ENCODINGS_KEY = b"ploti:encodings"
+_LEVEL = 3
+_ARROW_TYPES = {
+    "string": pa.string(),
+    "json": pa.string(),
+    "int64": pa.int64(),
+    "float64": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "datetime": pa.timestamp("us"),
+    "geometry": pa.binary(),
+}
+_ENVELOPE = {RECORD_ID: "DELTA_BYTE_ARRAY", OP: "dictionary", CHANGE: "dictionary"}
+
+
+def arrow_type(type_: str) -> pa.DataType:
+    """Arrow's type for a column type."""
+    if type_ in _ARROW_TYPES:
+        return _ARROW_TYPES[type_]
+    precision, scale = type_.removeprefix("decimal(").removesuffix(")").split(",")
+    return pa.decimal128(int(precision), int(scale))
+
+
+def arrow_schema(schema: Schema, *, envelope: tuple[str, ...]) -> pa.Schema:
+    """The columns of a file: the envelope, the record's own, and the boxes of its geometry."""
+    fields = [pa.field(name, pa.string()) for name in envelope]
+    fields += [pa.field(column.name, arrow_type(column.type)) for column in schema.columns]
+    fields += [pa.field(BBOX, BOX)] if schema.geometry else []
+    return pa.schema(fields)
+
+
+class ParquetFile:
+    """A file being written; rows that do not fill a group wait for those that follow."""
+
+    def __init__(
+        self, path: Path, *, layout: Layout, envelope: tuple[str, ...], sizes: Iterator[int]
+    ) -> None:
+        self.rows = 0
+        self.extent = Extent()
+        self.schema = arrow_schema(layout.schema, envelope=envelope)
+        self._geometry = layout.schema.geometry
+        self._sizes = sizes
+        self._size = next(sizes, 0)
+        self._waiting: list[pa.Table] = []
+        self._count = 0
+        encodings = {name: _ENVELOPE[name] for name in envelope} | layout.encodings
+        encodings |= {f"{BBOX}.{side.name}": "BYTE_STREAM_SPLIT" for side in BOX}
+        self._writer = pq.ParquetWriter(
+            path,
+            self.schema,
+            compression="zstd",
+            compression_level=_LEVEL,
+            store_schema=False,
+            use_dictionary=[name for name, way in encodings.items() if way == "dictionary"],
+            column_encoding={
+                name: way for name, way in encodings.items() if way not in {"dictionary", "PLAIN"}
+            },
+        )
+        self._writer.add_key_value_metadata({ENCODINGS_KEY: _said(layout.encodings)})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Write what waits, say where the geometry lies, and close."""
+        if kind is None:
+            if self._count:
+                self._write(self._count)
+            if self._geometry:
+                self._writer.add_key_value_metadata(
+                    {b"geo": geo_metadata(self._geometry, self.extent)}
+                )
+        self._writer.close()
+
+    def add(self, table: pa.Table) -> None:
+        """Take rows that have the file's columns, in the file's order of rows."""
+        self._waiting.append(table.select(self.schema.names).cast(self.schema))
+        self._count += table.num_rows
+        while self._size and self._count >= self._size:
+            self._write(self._size)
+            self._size = next(self._sizes, 0)
+
+    def _write(self, rows: int) -> None:
+        waiting = pa.concat_tables(self._waiting)
+        group, rest = waiting.slice(0, rows).combine_chunks(), waiting.slice(rows)
+        self._waiting, self._count = [rest], rest.num_rows
+        self.rows += rows
+        if self._geometry:
+            boxes = _array(group.column(BBOX))
+            self.extent.add(_array(group.column(self._geometry.column)), boxes)
+        self._writer.write_table(group, row_group_size=rows)
+
+
+def _array(column: pa.ChunkedArray) -> pa.Array:
+    whole = column.combine_chunks()
+    return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
+
+
+def _said(encodings: dict[str, str]) -> bytes:
+    return json.dumps(encodings, sort_keys=True).encode()
+
+
+def kept_encodings(snapshot: str) -> dict[str, str]:
+    """The encodings by which an earlier snapshot was written."""
+    said: dict[str, str] = json.loads(pq.read_metadata(snapshot).metadata[ENCODINGS_KEY])
+    return said

@@ -1,0 +1,265 @@
+"""One walk over the base's row groups that writes the next snapshot, its changes and its digest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import repeat
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ploti.errors import SourceError
+from ploti.model.columns import BBOX, CHANGE, OP, RECORD_ID
+from ploti.model.digest import NO_ROWS, Buckets, digest_sql
+from ploti.model.schema import Schema
+from ploti.model.sql import identifier
+from ploti.server.adapters.engine.parquet import ParquetFile, kept_encodings
+from ploti.server.adapters.engine.rows import Rows
+from ploti.server.adapters.engine.sealing import seal
+from ploti.server.adapters.engine.snapshot import (
+    BATCH,
+    digest_file,
+    file_format,
+    new_records,
+    with_boxes,
+)
+from ploti.server.build.candidate import FileRole
+from ploti.server.build.groups import FULL, group_sizes
+from ploti.server.build.layout import Layout, choose_encodings
+from ploti.server.ports.building import NextVersion, Written
+
+_GATHERED = 100_000
+"""Rows that are digested at a time."""
+
+Positions = npt.NDArray[np.int64]
+
+
+class Touched(NamedTuple):
+    """The rows of the base that change and those that go, by position."""
+
+    changed: Positions
+    removed: Positions
+
+    def within(self, start: int, stop: int) -> Touched:
+        """Those of a stretch of rows, counted from its start."""
+        changed, removed = (
+            places[np.searchsorted(places, start) : np.searchsorted(places, stop)] - start
+            for places in self
+        )
+        return Touched(changed=changed, removed=removed)
+
+
+class Ledger:
+    """The sum of the digests of rows, taken many at a time."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, schema: Schema) -> None:
+        self._connection = connection.cursor()
+        self._sql = digest_sql(schema, "gathered")
+        self._waiting: list[pa.Table] = []
+        self._buckets = NO_ROWS
+
+    def add(self, rows: pa.Table) -> None:
+        """Take in rows."""
+        self._waiting += [rows] if rows.num_rows else []
+        if sum(table.num_rows for table in self._waiting) >= _GATHERED:
+            self._sum()
+
+    @property
+    def buckets(self) -> Buckets:
+        """The buckets of all rows taken in."""
+        self._sum()
+        return self._buckets
+
+    def _sum(self) -> None:
+        if not self._waiting:
+            return
+        self._connection.register("gathered", pa.concat_tables(self._waiting))
+        found = self._connection.execute(self._sql).fetchall()
+        self._connection.unregister("gathered")
+        self._buckets = self._buckets.plus(Buckets.from_sql(found))
+        self._waiting = []
+
+
+class Walk:
+    """The making of one version out of its base; `write` does it once."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        step: NextVersion,
+        *,
+        folder: Path,
+        schema: Schema,
+        version: int,
+    ) -> None:
+        self._connection = connection
+        self._step = step
+        self._folder = folder
+        self._schema = schema
+        self._version = version
+        self._base = pq.ParquetFile(step.base.snapshot)
+        self._touched = self._read_touched()
+        self._changed = self._stream(step.changed)
+        self._added = self._stream(step.added)
+        encodings = choose_encodings(schema, kept=self._kept_encodings(), distinct={})
+        self._layout = Layout(schema=schema, encodings=encodings)
+        self._old = Ledger(connection, step.base.schema)
+        self._new = Ledger(connection, schema)
+
+    def _kept_encodings(self) -> dict[str, str]:
+        """The base's encodings, but of retyped columns."""
+        before = {column.name: column.type for column in self._step.base.schema.columns}
+        same = {
+            column.name for column in self._schema.columns if before.get(column.name) == column.type
+        }
+        found = kept_encodings(self._step.base.snapshot)
+        return {name: encoding for name, encoding in found.items() if name in same}
+
+    def _read_touched(self) -> Touched:
+        found = self._connection.sql(self._step.touched).to_arrow_table()
+        places = found.column("base_pos").to_numpy()
+        removed = found.column("removed").to_numpy()
+        return Touched(changed=places[~removed], removed=places[removed])
+
+    def _stream(self, sql: str) -> Rows:
+        return Rows(self._connection.cursor().sql(sql).to_arrow_reader(BATCH))
+
+    def write(self) -> Written:
+        """Write the snapshot and, unless the version is to be loaded, the changes file."""
+        snapshot, changes = self._folder / "snapshot.parquet", self._folder / "changes.parquet"
+        with ExitStack() as stack:
+            out = stack.enter_context(self._open(snapshot, (RECORD_ID,)))
+            listed = None
+            if self._step.with_changes:
+                listed = stack.enter_context(self._open(changes, (RECORD_ID, OP, CHANGE)))
+                self._write_deletes(listed)
+            self._write_kept(out, listed)
+            self._write_added(out, listed)
+        return Written(
+            snapshot=seal(
+                snapshot, role=FileRole.SNAPSHOT, format_=file_format(self._schema), rows=out.rows
+            ),
+            changes=listed
+            and seal(
+                changes, role=FileRole.CHANGES, format_=file_format(self._schema), rows=listed.rows
+            ),
+            buckets=self._digest(snapshot),
+            geometry_types=sorted(out.extent.kinds),
+        )
+
+    def _open(self, path: Path, envelope: tuple[str, ...]) -> ParquetFile:
+        sizes = repeat(FULL) if OP in envelope else iter(self._sizes())
+        return ParquetFile(path, layout=self._layout, envelope=envelope, sizes=sizes)
+
+    def _sizes(self) -> list[int]:
+        kept = [
+            stop - start - len(self._touched.within(start, stop).removed)
+            for start, stop in self._stretches()
+        ]
+        return group_sizes(kept, added=self._step.added_rows)
+
+    def _stretches(self) -> Iterator[tuple[int, int]]:
+        """Where each row group of the base begins and ends."""
+        start = 0
+        for group in range(self._base.num_row_groups):
+            stop = start + self._base.metadata.row_group(group).num_rows
+            yield start, stop
+            start = stop
+
+    def _write_deletes(self, listed: ParquetFile) -> None:
+        """The ids of what goes come first, so they are read apart."""
+        for group, (start, stop) in enumerate(self._stretches()):
+            removed = self._touched.within(start, stop).removed
+            if len(removed):
+                ids = self._base.read_row_group(group, columns=[RECORD_ID]).take(removed)
+                listed.add(_deletes(ids, listed.schema))
+
+    def _write_kept(self, out: ParquetFile, listed: ParquetFile | None) -> None:
+        for group, (start, stop) in enumerate(self._stretches()):
+            touched = self._touched.within(start, stop)
+            before = self._base.read_row_group(group)
+            rows = self._recast(before)
+            if not (len(touched.changed) or len(touched.removed)):
+                out.add(rows)
+                continue
+            values = self._changed.take(len(touched.changed))
+            old = before.take(np.concatenate([touched.changed, touched.removed]))
+            now = self._renewed(old.slice(0, len(touched.changed)), values)
+            self._old.add(old)
+            self._new.add(now)
+            out.add(_replace(rows, now.select(rows.column_names), touched))
+            if listed:
+                listed.add(_upserts(now, "changed"))
+
+    def _renewed(self, old: pa.Table, values: pa.Table) -> pa.Table:
+        """The new values of changed records under the ids that they keep."""
+        for name in self._schema.key_columns:
+            if not values.column(name).equals(old.column(name).cast(values.column(name).type)):
+                raise SourceError("two different keys have one hash, which cannot be matched")
+        return with_boxes(
+            values.append_column(RECORD_ID, old.column(RECORD_ID)), schema=self._schema
+        )
+
+    def _recast(self, rows: pa.Table) -> pa.Table:
+        """The base's rows in the version's columns."""
+        if self._step.recast is None:
+            return rows
+        values = [f"{sql} AS {identifier(name)}" for name, sql in self._step.recast.items()]
+        if self._schema.geometry:
+            has_boxes = BBOX in rows.column_names
+            values.append(identifier(BBOX) if has_boxes else f"NULL AS {identifier(BBOX)}")
+        cursor = self._connection.cursor()
+        cursor.register("kept", rows)
+        return cursor.sql(
+            f"SELECT {identifier(RECORD_ID)}, {', '.join(values)} FROM kept"
+        ).to_arrow_table()
+
+    def _write_added(self, out: ParquetFile, listed: ParquetFile | None) -> None:
+        start = 0
+        for values in self._added.parts(FULL):
+            rows = new_records(values, schema=self._schema, version=self._version, start=start)
+            start += rows.num_rows
+            self._new.add(rows)
+            out.add(rows)
+            if listed:
+                listed.add(_upserts(rows, "added"))
+
+    def _digest(self, snapshot: Path) -> Buckets:
+        """Whole for a version to be loaded, else from the base's and the changed rows alone."""
+        if not self._step.with_changes:
+            return digest_file(self._connection, snapshot, schema=self._schema)
+        base = Buckets.from_wire(self._step.base.buckets)
+        return base.minus(self._old.buckets).plus(self._new.buckets)
+
+
+def _replace(rows: pa.Table, values: pa.Table, touched: Touched) -> pa.Table:
+    """The rows with new values at the changed places and without the removed ones."""
+    places = np.arange(rows.num_rows)
+    places[touched.changed] = rows.num_rows + np.arange(len(touched.changed))
+    kept = np.delete(places, touched.removed)
+    both = pa.concat_tables([rows, values.cast(rows.schema)]).combine_chunks()
+    return both.take(pa.array(kept))
+
+
+def _upserts(rows: pa.Table, change: str) -> pa.Table:
+    return _said(rows, "upsert", change)
+
+
+def _deletes(ids: pa.Table, schema: pa.Schema) -> pa.Table:
+    rows = ids
+    for field in schema:
+        if field.name not in {RECORD_ID, OP, CHANGE}:
+            rows = rows.append_column(field, pa.nulls(ids.num_rows, field.type))
+    return _said(rows, "delete", "removed")
+
+
+def _said(rows: pa.Table, op: str, change: str) -> pa.Table:
+    for name, word in ((OP, op), (CHANGE, change)):
+        rows = rows.append_column(name, pa.array([word] * rows.num_rows, pa.string()))
+    return rows

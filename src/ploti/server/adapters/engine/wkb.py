@@ -1,0 +1,150 @@
+"""Geometry as WKB in Arrow columns: canonical form, boxes, kinds. Points go by numpy alone."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import shapely
+
+from ploti.errors import SourceError
+from ploti.server.adapters.engine.polygons import Geometries, canonical
+
+Doubles = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+_POINT = np.array([1, 1, 0, 0, 0], np.uint8)
+_SIZE = 21
+_KINDS = {
+    1: "Point",
+    2: "LineString",
+    3: "Polygon",
+    4: "MultiPoint",
+    5: "MultiLineString",
+    6: "MultiPolygon",
+    7: "GeometryCollection",
+}
+_EXACT = float(1 << 52)
+
+
+class Raw(NamedTuple):
+    """The buffers of a binary column: which values are there, where each begins, the bytes."""
+
+    valid: Mask
+    offsets: npt.NDArray[np.int32]
+    data: npt.NDArray[np.uint8]
+
+
+def raw(column: pa.Array) -> Raw:
+    """The buffers of a column of type `binary`, of whatever slice it is."""
+    if column.offset:
+        column = pa.concat_arrays([column])
+    _, offsets, data = column.buffers()
+    size = len(column)
+    bytes_ = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    starts = np.frombuffer(offsets, np.int32)[: size + 1] if size else np.zeros(1, np.int32)
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    return Raw(valid=valid, offsets=starts, data=bytes_)
+
+
+def point_coordinates(found: Raw) -> Doubles | None:
+    """The coordinates of each value that is there, where all are two-dimensional points."""
+    if not (np.diff(found.offsets)[found.valid] == _SIZE).all():
+        return None
+    points = found.data[found.offsets[0] : found.offsets[-1]].reshape(-1, _SIZE)
+    if len(points) != found.valid.sum() or not (points[:, :5] == _POINT).all():
+        return None
+    return np.ascontiguousarray(points[:, 5:]).view("<f8")
+
+
+def make_points(coordinates: Doubles, valid: Mask) -> pa.Array:
+    """WKB of points, null where `valid` is false; `coordinates` are those of the valid alone."""
+    points = np.empty((len(coordinates), _SIZE), np.uint8)
+    points[:, :5] = _POINT
+    points[:, 5:] = np.ascontiguousarray(coordinates, "<f8").view(np.uint8).reshape(-1, 16)
+    offsets = np.concatenate([[0], np.cumsum(valid)]).astype(np.int32) * _SIZE
+    bitmap = pa.array(valid).buffers()[1]
+    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(points)]
+    return pa.Array.from_buffers(pa.binary(), len(valid), buffers)
+
+
+def round_coordinates(values: Doubles, precision: float) -> Doubles:
+    """Plain rounding, −0 made 0; what is too large to have such digits is left alone."""
+    if precision:
+        scale = round(1 / precision) if precision <= 1 else 1 / precision
+        scaled = values * scale
+        with np.errstate(invalid="ignore"):
+            values = np.where(np.abs(scaled) < _EXACT, np.rint(scaled) / scale, values)
+    return np.where(np.isnan(values), np.nan, values + 0.0)
+
+
+def canonical_wkb(column: pa.Array, precision: float) -> pa.Array:
+    """The canonical WKB of each value (digest.md); raises SourceError for what is no geometry."""
+    found = raw(column)
+    coordinates = point_coordinates(found)
+    if coordinates is not None:
+        return make_points(round_coordinates(coordinates, precision), found.valid)
+    geometries = read_geometries(column)
+    if shapely.has_m(geometries).any():
+        raise SourceError("the source has geometries with measures (M), which are not read so far")
+    if precision:
+        geometries = _rounded(geometries, precision)
+    return pa.array(canonical(geometries), pa.binary())
+
+
+def _rounded(geometries: Geometries, precision: float) -> Geometries:
+    deep = shapely.has_z(geometries)
+    result = geometries.copy()
+    for which, include_z in ((deep, True), (~deep, False)):
+        if which.any():
+            result[which] = shapely.transform(
+                geometries[which],
+                lambda values: round_coordinates(values, precision),
+                include_z=include_z,
+            )
+    return result
+
+
+def read_geometries(column: pa.Array) -> Geometries:
+    """Shapely's geometries; raises SourceError for what is no WKB."""
+    try:
+        values = np.array(column.to_pylist(), dtype=object)
+        found: Geometries = shapely.from_wkb(values)
+    except shapely.errors.ShapelyError as error:
+        raise SourceError(f"a geometry of the source cannot be read: {error}") from error
+    return found
+
+
+def boxes(column: pa.Array) -> Doubles:
+    """Least x, y and greatest x, y of each value; NaN for null and for empty ones."""
+    found = raw(column)
+    coordinates = point_coordinates(found)
+    if coordinates is None:
+        bounds: Doubles = shapely.bounds(read_geometries(column))
+        return bounds
+    boxes_ = np.full((len(column), 4), np.nan)
+    boxes_[found.valid] = np.hstack([coordinates, coordinates])
+    return boxes_
+
+
+def centres(column: pa.Array) -> Doubles:
+    """The middle of each value's box; NaN for what has none, or one without end."""
+    found = boxes(column)
+    middles = found[:, :2] / 2 + found[:, 2:] / 2
+    return np.where(np.isfinite(middles).all(axis=1, keepdims=True), middles, np.nan)
+
+
+def kinds(column: pa.Array) -> set[str]:
+    """The types that occur, as GeoParquet names them (`Polygon Z`)."""
+    found = raw(column)
+    starts = found.offsets[:-1][found.valid]
+    codes = found.data[starts[:, None] + np.arange(1, 5)] if len(starts) else np.empty((0, 4))
+    numbers = np.unique(np.ascontiguousarray(codes, np.uint8).view("<u4"))
+    return {_kind(int(number)) for number in numbers}
+
+
+def _kind(code: int) -> str:
+    suffix = ("", " Z", " M", " ZM")[code // 1000]
+    return _KINDS[code % 1000] + suffix

@@ -1,0 +1,123 @@
+"""Reads CSV: UTF-8, commas, a header; every value as text, nothing guessed."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import NamedTuple
+
+from ploti.errors import SourceError
+from ploti.model.admin import Finding
+from ploti.model.sql import identifier, literal
+from ploti.server.adapters.readers.csv_records import (
+    Block,
+    Facts,
+    Structure,
+    analyse,
+    blocks,
+    check_fields,
+    cleaned,
+)
+from ploti.server.ports.building import RawColumn, RawKind, RawTable
+from ploti.server.sources.declaration import Declaration
+
+_SMALLEST_LIMIT = 2 << 20
+"""Bytes of a record for which DuckDB is always prepared."""
+
+_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+class _Scan(NamedTuple):
+    header: list[str]
+    facts: Facts
+
+
+class CsvReader:
+    """Implements `Reader` for CSV."""
+
+    format = "csv"
+
+    def matches(self, name: str, head: bytes) -> bool:
+        """Files called `.csv`; others where the first line has a comma and begins as no JSON."""
+        if name.lower().endswith(".csv"):
+            return True
+        text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        return (
+            "." not in name and b"," in text.split(b"\n")[0] and not text.startswith((b"{", b"["))
+        )
+
+    def read(self, path: str, *, declaration: Declaration, folder: str) -> RawTable:
+        """Prove the file's structure, clean it into `folder` where it must be, and describe it."""
+        del declaration
+        scan = _scan(Path(path))
+        if not scan.facts.plain:
+            path = _clean(Path(path), Path(folder) / "clean.csv")
+        names = [name.replace("\0", "") for name in scan.header]
+        fields = [f"f{number}" for number in range(len(names))]
+        return RawTable(
+            relation=_relation(path, fields, scan.facts),
+            columns=[
+                RawColumn(source_name=name, kind=RawKind.TEXT, field=field)
+                for name, field in zip(names, fields, strict=True)
+            ],
+            geometry=None,
+            rows=scan.facts.records - scan.facts.blanks - 1,
+            findings=_findings(scan.facts),
+        )
+
+
+def _scan(path: Path) -> _Scan:
+    facts, header = Facts(), list[str]()
+    for block in blocks(path):
+        found = analyse(block)
+        header = header or _header(block, found)
+        if header:
+            check_fields(block, found, columns=len(header))
+        facts.add(block, found)
+    if not header:
+        raise SourceError("the source is empty: it has no header")
+    return _Scan(header=header, facts=facts)
+
+
+def _header(block: Block, found: Structure) -> list[str]:
+    """The names in the first record that is not blank; none where there is no such record."""
+    filled = (~found.blank).nonzero()[0]
+    if not len(filled):
+        return []
+    first = int(filled[0])
+    start = int(found.ends[first - 1]) + 1 if first else 0
+    text = block.data[start : int(found.ends[first])].decode("utf-8").removesuffix("\r")
+    names = next(csv.reader(io.StringIO(text, newline="")))
+    for separator, kind in _OTHER_SEPARATORS.items():
+        if len(names) == 1 and separator in names[0]:
+            raise SourceError(f"line 1: values are separated by {kind}: only commas so far")
+    return names
+
+
+def _clean(path: Path, clean: Path) -> str:
+    with clean.open("wb") as file:
+        for block in blocks(path):
+            file.write(cleaned(block, analyse(block)))
+    return str(clean)
+
+
+def _relation(path: str, fields: list[str], facts: Facts) -> str:
+    columns = ", ".join(f"{identifier(field)}: 'VARCHAR'" for field in fields)
+    limit = max(_SMALLEST_LIMIT, facts.longest + 2)
+    options = [
+        "auto_detect=false, header=true, delim=',', quote='\"', escape='\"', comment=''",
+        "nullstr='', allow_quoted_nulls=true, strict_mode=true",
+        f"columns={{{columns}}}, max_line_size={limit}",
+    ]
+    if facts.quoted_breaks:
+        # Threads that begin in the middle of the file would have to guess where a record begins.
+        options.append("parallel=false")
+    return f"read_csv({literal(path)}, {', '.join(options)})"
+
+
+def _findings(facts: Facts) -> list[Finding]:
+    if not facts.zeros:
+        return []
+    message = f"{facts.zeros} zero bytes were taken out of the source"
+    return [Finding(reason=None, kind="zero_bytes", message=message)]

@@ -1,0 +1,157 @@
+"""Stage: the columns of a state: their names and order, and the types that each may have.
+
+Types are sticky (domain, step 3): a column of the base is read with the base's type, and only a
+value that does not fit makes it another, the narrowest that holds the values of both states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ploti.errors import SourceError
+from ploti.model.schema import Column, Schema
+from ploti.model.sql import identifier
+from ploti.server.build import texts
+from ploti.server.build.names import GEOMETRY, name_columns
+from ploti.server.sources.declaration import Declaration
+from ploti.server.sources.raw import RawColumn, RawKind, RawTable
+
+_DATES = ("date", "timestamp", "datetime")
+_FOUND: dict[RawKind, tuple[str, ...]] = {
+    RawKind.TEXT: ("int64", "float64", "boolean", *_DATES, "string"),
+    RawKind.STRING: (*_DATES, "string"),
+    RawKind.INTEGER: ("int64", "string"),
+    RawKind.NUMBER: ("float64", "string"),
+    RawKind.BOOLEAN: ("boolean", "string"),
+    RawKind.JSON: ("json", "string"),
+}
+_WIDER = {"int64": ("float64", "string")}
+_SHOWN = 40
+
+
+class PlannedColumn(NamedTuple):
+    """A column of the state: `types` are those that it may have, from the narrowest on.
+
+    The first type that holds every one of its texts is the column's. `settled` says that its type
+    is the base's or declared, so that a value may be written in another way; `fixed`, that staff
+    declared it and a text that does not fit is a fault.
+    """
+
+    name: str
+    source_name: str
+    kind: RawKind
+    field: str
+    types: tuple[str, ...]
+    settled: bool
+    fixed: bool
+
+    @property
+    def may_become_double(self) -> bool:
+        """Whether its whole numbers of the base may have to be doubles."""
+        return self.settled and self.types[:2] == ("int64", "float64")
+
+    def without_double(self) -> PlannedColumn:
+        """The same column where doubles do not hold the base's numbers."""
+        return self._replace(types=tuple(type_ for type_ in self.types if type_ != "float64"))
+
+    def text(self, type_: str) -> str:
+        """SQL of the text that is read as this type."""
+        field = identifier(self.field)
+        if self.kind is RawKind.JSON and type_ != "json":
+            return f"CASE WHEN {field}[1] = '\"' THEN json_extract_string({field}, '$') ELSE {field} END"
+        if self.kind is RawKind.STRING and type_ == "json":
+            return f"to_json({field})::VARCHAR"
+        return field
+
+    def value(self, type_: str) -> str:
+        """SQL of the typed, canonical value."""
+        return texts.value(type_, self.text(type_))
+
+    def holds(self, type_: str) -> str:
+        """SQL of whether the type holds the text, which is not null, exactly."""
+        found = self.kind in {RawKind.TEXT, RawKind.STRING} and not self.settled
+        return (texts.found if found else texts.kept)(type_, self.text(type_))
+
+
+def plan_columns(
+    raw: RawTable, *, declaration: Declaration, base: Schema | None
+) -> list[PlannedColumn]:
+    """The state's columns, geometry apart: the base's in its order, then the new ones.
+
+    Raises SourceError where the key, or a declared column, is not among them.
+    """
+    spatial = raw.geometry is not None or declaration.geometry is not None
+    names = name_columns(
+        [column.source_name for column in raw.columns], taken=[GEOMETRY] if spatial else []
+    )
+    _check_known(declaration, names, base)
+    known = {column.name: column for column in base.columns} if base else {}
+    planned = [
+        _plan(column, name, declaration=declaration, base=known.get(name))
+        for name, column in zip(names, raw.columns, strict=True)
+    ]
+    places = {name: place for place, name in enumerate(known)}
+    return sorted(planned, key=lambda column: places.get(column.name, len(places)))
+
+
+def _plan(
+    raw: RawColumn, name: str, *, declaration: Declaration, base: Column | None
+) -> PlannedColumn:
+    declared = declaration.columns.get(name)
+    if declared:
+        types: tuple[str, ...] = (declared,)
+    elif base:
+        types = (base.type, *_WIDER.get(base.type, ("string",) if base.type != "string" else ()))
+    elif name in declaration.key and raw.kind is RawKind.TEXT:
+        types = ("string",)
+    else:
+        types = _FOUND[raw.kind]
+    return PlannedColumn(
+        name=name,
+        source_name=raw.source_name.strip(),
+        kind=raw.kind,
+        field=raw.field,
+        types=types,
+        settled=bool(declared or base),
+        fixed=bool(declared),
+    )
+
+
+def _check_known(declaration: Declaration, names: Sequence[str], base: Schema | None) -> None:
+    there = f"it has {_listed(names)}"
+    missing = [name for name in declaration.key if name not in names]
+    if missing:
+        raise SourceError(f"the source has no column {_listed(missing)}, which is the key; {there}")
+    known = {*names, *(column.name for column in base.columns if base)} if base else set(names)
+    strange = [name for name in declaration.columns if name not in known]
+    if strange:
+        raise SourceError(f"the source has no column {_listed(strange)}, as declared; {there}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return ", ".join(listed[:_SHOWN]) + more
+
+
+def find_column(columns: Sequence[PlannedColumn], name: str) -> PlannedColumn:
+    """The column of this name; raises SourceError naming the columns that are there."""
+    for column in columns:
+        if column.name == name:
+            return column
+    there = _listed(column.name for column in columns)
+    raise SourceError(f"the source has no column {name}; it has {there}")
+
+
+def check_key(declaration: Declaration, base: Schema | None) -> None:
+    """A dataset's key stays what it was, and a second state needs one; raises SourceError."""
+    if base is None:
+        return
+    if base.key_columns != declaration.key:
+        before, now = (_listed(key) or "none" for key in (base.key_columns, declaration.key))
+        raise SourceError(
+            f"the key was {before} and is {now}: a dataset's key cannot be changed so far"
+        )
+    if not declaration.key:
+        raise SourceError("a second state needs a key so far: declare the dataset anew with one")

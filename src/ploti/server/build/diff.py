@@ -1,0 +1,141 @@
+"""Stage: what differs between a state and its base, matched by key, as SQL.
+
+One join of narrow tables (key hash, row hash, position): equal hashes, which together are 128
+bits, mean an untouched record, and its row is never looked at again. Rules: equal keys are the
+same record; a column that one side has not reads as null there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from ploti.model.schema import Schema
+from ploti.model.sql import identifier, literal
+from ploti.server.build.candidate import KeyFault
+from ploti.server.build.shape import Shape, base_hashed
+
+DIFF = "diff"
+"""The table of what differs: `base_pos` and `new_pos`, rows in the base and in the shaped table."""
+
+_EXAMPLES = 5
+
+
+def snapshot_relation(path: str) -> str:
+    """A base's snapshot as a relation with `file_row_number`."""
+    return f"read_parquet({literal(path)}, file_row_number=true)"
+
+
+def diff_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> list[str]:
+    """The statements that make the table `DIFF`; both relations must give `file_row_number`."""
+    keys = ", ".join(identifier(name) for name in base.key_columns)
+    hashed = ", ".join(base_hashed(shape, base))
+    return [
+        f"CREATE TABLE base AS SELECT hash({keys}) AS kh, hash({hashed}) AS ch,"
+        f" file_row_number AS pos FROM {snapshot}",
+        f"CREATE TABLE {DIFF} AS SELECT base.pos AS base_pos, state.pos AS new_pos FROM base"
+        f" FULL JOIN (SELECT kh, ch, file_row_number AS pos FROM {shaped}) AS state"
+        " ON base.kh = state.kh WHERE base.ch IS DISTINCT FROM state.ch",
+        "DROP TABLE base",
+    ]
+
+
+COUNTS_SQL = f"""
+    SELECT count(*) FILTER (base_pos IS NULL),
+        count(*) FILTER (base_pos IS NOT NULL AND new_pos IS NOT NULL),
+        count(*) FILTER (new_pos IS NULL)
+    FROM {DIFF}
+"""
+"""SQL of one row: records added, changed, removed."""
+
+TOUCHED_SQL = f"""
+    SELECT base_pos, new_pos IS NULL AS removed FROM {DIFF}
+    WHERE base_pos IS NOT NULL ORDER BY base_pos
+"""
+"""SQL of the base's rows that change or go, in the base's order."""
+
+
+def added_rows(shaped: str) -> str:
+    """A relation of the shaped rows that are new records."""
+    return (
+        f"(SELECT state.* FROM {shaped} AS state JOIN {DIFF}"
+        " ON state.file_row_number = diff.new_pos WHERE diff.base_pos IS NULL)"
+    )
+
+
+def changed_sql(shaped: str, shape: Shape) -> str:
+    """SQL of the changed records' new values under their names, in the base's order."""
+    return (
+        f"SELECT {named_fields(shape)} FROM {shaped} AS state JOIN {DIFF}"
+        " ON state.file_row_number = diff.new_pos"
+        " WHERE diff.base_pos IS NOT NULL ORDER BY diff.base_pos"
+    )
+
+
+def box_sql(rows: str) -> str:
+    """SQL of one row: the box of the centres of new records (least x, y, greatest x, y)."""
+    return (
+        "SELECT min(centre.x), min(centre.y), max(centre.x), max(centre.y)"
+        f" FROM (SELECT ploti_centre(g) AS centre FROM {rows})"
+    )
+
+
+def ordered_sql(rows: str, shape: Shape, *, box: Sequence[object]) -> str:
+    """SQL of new records under their names, in the order in which they are numbered.
+
+    The order is (place along a Hilbert curve over their box, none last; key as text; columns in
+    order) and so does not depend on that of the source's rows (domain, 'Record ids').
+    """
+    order = [f"{field}::VARCHAR" for field in shape.key_fields]
+    order += [f"{field} NULLS LAST" for field in shape.fields.values()]
+    if shape.geometry and box[0] is not None:
+        corners = ", ".join(f"{corner!r}::DOUBLE" for corner in box)
+        order.insert(0, f"ploti_place(g, {corners}) NULLS LAST")
+    return f"SELECT {named_fields(shape)} FROM {rows} ORDER BY {', '.join(order)}"
+
+
+def named_fields(shape: Shape) -> str:
+    """The shaped table's columns under the names of the dataset."""
+    return ", ".join(f"{field} AS {identifier(name)}" for name, field in shape.fields.items())
+
+
+def key_faults_sql(shaped: str, shape: Shape) -> tuple[str, str]:
+    """SQL of the rows whose key has a null; and SQL of repeated keys: text, rows, keys in all.
+
+    The second gives a few examples. Its groups are those of equal hashes first, so that only rows
+    under suspicion are compared as text.
+    """
+    null = " OR ".join(f"{field} IS NULL" for field in shape.key_fields)
+    keys = ", ".join(shape.key_fields)
+    shown = " || ' ' || ".join(f"{field}::VARCHAR" for field in shape.key_fields)
+    suspects = f"SELECT kh FROM {shaped} GROUP BY kh HAVING count(*) > 1"
+    repeated = (
+        f"SELECT {shown} AS shown, count(*) AS rows, count(*) OVER () AS keys FROM {shaped}"
+        f" WHERE kh IN ({suspects}) AND NOT ({null})"
+        f" GROUP BY {keys} HAVING count(*) > 1 ORDER BY rows DESC, shown LIMIT {_EXAMPLES}"
+    )
+    return f"SELECT count(*) FROM {shaped} WHERE {null}", repeated
+
+
+def make_key_fault(
+    null_rows: int, repeated: Sequence[tuple[str, int, int]], *, key: Sequence[str]
+) -> KeyFault | None:
+    """The fault of a state's key, or none."""
+    if not null_rows and not repeated:
+        return None
+    examples = [f"{shown}: {rows} rows" for shown, rows, _ in repeated]
+    if null_rows:
+        examples.insert(0, f"{null_rows} rows without {' or '.join(key)}")
+    keys = repeated[0][2] if repeated else 0
+    return KeyFault(null_rows=null_rows, repeated_keys=keys, examples=examples)
+
+
+def state_sql(shaped: str) -> str:
+    """SQL of one row that tells states of one shape apart, whatever ids their records get."""
+    return f"SELECT count(*), sum(ch)::VARCHAR, sum(hash(ch, 1))::VARCHAR FROM {shaped}"
+
+
+def state_digest(shape: Shape, found: Sequence[object]) -> str:
+    """A state's identity: its columns with their types, and the sums of its rows' hashes."""
+    said = repr((list(shape.named_types.items()), shape.key, [str(part) for part in found]))
+    return f"s1:{hashlib.sha256(said.encode()).hexdigest()[:32]}"

@@ -1,0 +1,41 @@
+"""Stage: names of columns, the source's own but where they clash (domain, 'Schema versions')."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ploti.model.columns import PREFIX
+
+GEOMETRY = "geometry"
+"""The column that holds a record's geometry, always the last."""
+
+_UNNAMED = "unnamed"
+
+
+def name_columns(source_names: Sequence[str], *, taken: Sequence[str] = ()) -> list[str]:
+    """The names that columns of these source names have in the dataset, in the same order.
+
+    Outer blanks go. The first of names that are equal but for case keeps its name, others get
+    `_2`, `_3`, … where no column has that name of its own. `taken` are names given already.
+    """
+    wanted = [_plain(name) for name in source_names]
+    own = {name.casefold() for name in wanted}
+    used = {name.casefold() for name in taken}
+    names: list[str] = []
+    for name in wanted:
+        chosen = name if name.casefold() not in used else _numbered(name, used | own)
+        used.add(chosen.casefold())
+        names.append(chosen)
+    return names
+
+
+def _plain(source_name: str) -> str:
+    name = source_name.strip() or _UNNAMED
+    return f"source{name}" if name.casefold().startswith(PREFIX) else name
+
+
+def _numbered(name: str, avoid: set[str]) -> str:
+    number = 2
+    while f"{name}_{number}".casefold() in avoid:
+        number += 1
+    return f"{name}_{number}"

@@ -1,0 +1,280 @@
+"""Stage: a source's state in its final types, as SQL.
+
+The shaped table has a column `c0`, `c1`, … for each column, `g` for the geometry as WKB, `kh` and
+`ch`, which are hashes of the key and of all columns, and masks of the texts that did not fit.
+Types are tried while reading and proved by the masks, so that a right guess reads once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ploti.errors import SourceError
+from ploti.model.admin import Finding
+from ploti.model.schema import Column, Geometry, Schema
+from ploti.model.sql import identifier
+from ploti.server.build import texts
+from ploti.server.build.columns import PlannedColumn, find_column
+from ploti.server.build.names import GEOMETRY
+from ploti.server.sources.declaration import Declaration
+from ploti.server.sources.raw import RawTable
+
+SAMPLE = 20_000
+"""Rows that may rule a type out before all are read."""
+
+_BITS = 60
+_EXACT = 1 << 53
+
+
+class ShapedGeometry(NamedTuple):
+    """The geometry of a state: SQL of its canonical WKB, and of whether coordinates are none."""
+
+    wkb: str
+    faulty: str
+    crs: str
+
+
+class Shape(NamedTuple):
+    """The columns of a state with the type of each, and its geometry."""
+
+    columns: tuple[PlannedColumn, ...]
+    types: tuple[str, ...]
+    geometry: ShapedGeometry | None
+    key: tuple[str, ...]
+
+    def field(self, name: str) -> str:
+        """What the shaped table calls the column of this name."""
+        if self.geometry and name == GEOMETRY:
+            return "g"
+        return f"c{[column.name for column in self.columns].index(name)}"
+
+    @property
+    def key_fields(self) -> list[str]:
+        """The key's columns in the shaped table."""
+        return [self.field(name) for name in self.key]
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What the shaped table calls each column, by name, the geometry last."""
+        named = {column.name: f"c{number}" for number, column in enumerate(self.columns)}
+        return named | ({GEOMETRY: "g"} if self.geometry else {})
+
+    @property
+    def named_types(self) -> dict[str, str]:
+        """The type of each column, by name, the geometry last."""
+        names = [column.name for column in self.columns]
+        return dict(zip(names, self.types, strict=True)) | (
+            {GEOMETRY: "geometry"} if self.geometry else {}
+        )
+
+
+def plan_geometry(
+    raw: RawTable, *, declaration: Declaration, columns: Sequence[PlannedColumn]
+) -> ShapedGeometry | None:
+    """The geometry that the format brings, or that two columns make."""
+    precision = f"{declaration.precision or 0.0!r}::DOUBLE"
+    points = declaration.geometry
+    if raw.geometry:
+        wkb = f"ploti_geometry({identifier(raw.geometry.field)}, {precision})"
+        return ShapedGeometry(wkb=wkb, faulty="false", crs=raw.geometry.crs)
+    if not points:
+        return None
+    x, y = (
+        identifier(find_column(columns, name).field) for name in (points.longitude, points.latitude)
+    )
+    numbers = [f"TRY_CAST({text} AS DOUBLE)" for text in (x, y)]
+    faulty = [
+        f"({text} IS NOT NULL AND NOT coalesce(isfinite({number}), false))"
+        for text, number in zip((x, y), numbers, strict=True)
+    ]
+    return ShapedGeometry(
+        wkb=f"ploti_point({', '.join(numbers)}, {precision})",
+        faulty=" OR ".join(faulty),
+        crs=points.crs,
+    )
+
+
+def evidence_sql(relation: str, columns: Sequence[PlannedColumn], *, rows: int | None) -> str:
+    """SQL of one row: for each column its texts that are not null, and whether each type fits."""
+    wanted: list[str] = []
+    for column in columns:
+        field = identifier(column.field)
+        wanted.append(f"count({field})")
+        wanted += [
+            f"coalesce(bool_and({column.holds(type_)}) FILTER ({field} IS NOT NULL), true)"
+            for type_ in column.types
+        ]
+    limit = f" LIMIT {rows}" if rows else ""
+    return f"SELECT {', '.join(wanted)} FROM (SELECT * FROM {relation}{limit})"
+
+
+class Evidence(NamedTuple):
+    """How many texts of a column were looked at, and which of its types hold them all."""
+
+    texts: int
+    fitting: tuple[str, ...]
+
+
+def read_evidence(columns: Sequence[PlannedColumn], found: Sequence[object]) -> list[Evidence]:
+    """The row of `evidence_sql`, by column."""
+    values = iter(found)
+    evidence: list[Evidence] = []
+    for column in columns:
+        count = next(values)
+        assert isinstance(count, int)
+        fitting = tuple(type_ for type_ in column.types if next(values))
+        evidence.append(Evidence(texts=count, fitting=fitting))
+    return evidence
+
+
+def choose_type(column: PlannedColumn, evidence: Evidence) -> str:
+    """The column's type; one without a single value is a `string` until staff declare it."""
+    if evidence.texts == 0 and not column.settled:
+        return "string"
+    if not evidence.fitting:
+        raise SourceError(
+            f"the column {column.name} is declared {column.types[0]}, and has values that are none"
+        )
+    return evidence.fitting[0]
+
+
+def shape_sql(relation: str, shape: Shape, *, base: Schema | None) -> str:
+    """SQL of the shaped table."""
+    values = [
+        f"{column.value(type_)} AS c{number}"
+        for number, (column, type_) in enumerate(zip(shape.columns, shape.types, strict=True))
+    ]
+    if shape.geometry:
+        values += [f"{shape.geometry.wkb} AS g", f"{shape.geometry.faulty} AS faulty"]
+    values += [f"{mask} AS m{number}" for number, mask in enumerate(_masks(shape))]
+    hashes = [f"hash({', '.join(hashed_fields(shape, base))}) AS ch"]
+    if shape.key:
+        hashes.append(f"hash({', '.join(shape.key_fields)}) AS kh")
+    return f"SELECT *, {', '.join(hashes)} FROM (SELECT {', '.join(values)} FROM {relation})"
+
+
+def _masks(shape: Shape) -> list[str]:
+    """Each a number whose bits say which columns' texts do not fit."""
+    bits = [
+        f"CASE WHEN {identifier(column.field)} IS NOT NULL AND NOT {column.holds(type_)}"
+        f" THEN {1 << number % _BITS} ELSE 0 END"
+        if type_ != "string"
+        else None
+        for number, (column, type_) in enumerate(zip(shape.columns, shape.types, strict=True))
+    ]
+    masks = [bits[start : start + _BITS] for start in range(0, len(bits), _BITS)]
+    return [f"({' + '.join(filter(None, mask)) or '0'})::BIGINT" for mask in masks]
+
+
+def proof_sql(shaped: str, shape: Shape) -> str:
+    """SQL of one row: the rows, those whose coordinates are none, and each mask of misfits."""
+    masks = [
+        f"coalesce(bit_or(m{number}), 0)" for number in range((len(shape.columns) - 1) // _BITS + 1)
+    ]
+    faulty = "count(*) FILTER (faulty)" if shape.geometry else "0"
+    return f"SELECT count(*), {faulty}, {', '.join(masks)} FROM {shaped}"
+
+
+def misfits(shape: Shape, masks: Sequence[int]) -> list[PlannedColumn]:
+    """The columns with a text that their type does not hold."""
+    return [
+        column
+        for number, column in enumerate(shape.columns)
+        if masks[number // _BITS] >> number % _BITS & 1
+    ]
+
+
+def hashed_fields(shape: Shape, base: Schema | None) -> list[str]:
+    """What a row of the state is told by: its columns, and null for each that only the base has.
+
+    `base_hashed` gives the same for the base. A column that one side has not reads as null there.
+    """
+    fields = list(shape.fields.values())
+    for column in base.columns if base else []:
+        type_ = shape.named_types.get(column.name)
+        if type_ is None:
+            fields.append("NULL::VARCHAR")
+        elif type_ != column.type:
+            fields.append("false")
+    return fields
+
+
+def base_hashed(shape: Shape, base: Schema) -> list[str]:
+    """The base's side of `hashed_fields`, over the columns of its snapshot."""
+    known = {column.name: column for column in base.columns}
+    fields = [base_value(known.get(name), type_) for name, type_ in shape.named_types.items()]
+    for column in base.columns:
+        type_ = shape.named_types.get(column.name)
+        if type_ is None:
+            fields.append(f"{identifier(column.name)}::VARCHAR")
+        elif type_ != column.type:
+            own = identifier(column.name)
+            fields.append(f"({own} IS NOT NULL AND {base_value(column, type_)} IS NULL)")
+    return fields
+
+
+def base_value(column: Column | None, type_: str) -> str:
+    """SQL of a base column's value in another type; null where the base has no such column."""
+    sql_type = texts.sql_type(type_)
+    if column is None:
+        return f"NULL::{sql_type}"
+    own = identifier(column.name)
+    if column.type == type_:
+        return own
+    if type_ == "string":
+        return texts.text_of(column.type, own)
+    if type_ == "json":
+        return texts.value("json", texts.text_of(column.type, own))
+    return f"TRY_CAST({own} AS {sql_type})"
+
+
+def recast(shape: Shape, base: Schema) -> dict[str, str] | None:
+    """SQL of each column over the base's snapshot; None where all columns are the base's own."""
+    known = {column.name: column for column in base.columns}
+    if shape.named_types == {column.name: column.type for column in base.columns}:
+        return None
+    return {name: base_value(known.get(name), type_) for name, type_ in shape.named_types.items()}
+
+
+def point_findings(faulty: int) -> list[Finding]:
+    """What reading found of coordinates: rows that got no geometry though they have texts."""
+    if not faulty:
+        return []
+    message = f"{faulty} rows have a longitude or latitude that is no number, and so no geometry"
+    return [Finding(reason=None, kind="coordinates", message=message)]
+
+
+def is_exact_sql(snapshot: str, column: str) -> str:
+    """SQL of whether doubles hold all whole numbers of a base's column exactly."""
+    own = identifier(column)
+    return f"SELECT coalesce(bool_and({own} BETWEEN -{_EXACT} AND {_EXACT}), true) FROM {snapshot}"
+
+
+def make_schema(
+    shape: Shape, *, nulls: dict[str, int], base: Schema | None, types: Sequence[str]
+) -> Schema:
+    """The version's schema; `nulls` are those of each column of the shaped table.
+
+    A column that once may be null always may, and descriptions stay. `types` are the geometry
+    types that occur.
+    """
+    known = {column.name: column for column in base.columns} if base else {}
+    sources = {column.name: column.source_name for column in shape.columns}
+    columns = [
+        Column(
+            name=name,
+            type=type_,
+            nullable=nulls[shape.fields[name]] > 0 or (name in known and known[name].nullable),
+            description=known[name].description if name in known else "",
+            source_name=sources.get(name, ""),
+        )
+        for name, type_ in shape.named_types.items()
+    ]
+    return Schema(columns=columns, key_columns=list(shape.key), geometry=_geometry(shape, types))
+
+
+def _geometry(shape: Shape, types: Sequence[str]) -> Geometry | None:
+    if shape.geometry is None:
+        return None
+    return Geometry(column=GEOMETRY, crs=shape.geometry.crs, types=sorted(types))
