@@ -51,7 +51,7 @@ def _place(error: yaml.YAMLError) -> str:
 
 
 def _problem(error: yaml.YAMLError) -> str:
-    return str(getattr(error, "problem", None) or error)
+    return str(getattr(error, "problem", None) or "it holds what is not text")
 
 
 class _Loader(yaml.SafeLoader):

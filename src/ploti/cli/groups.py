@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 from cyclopts import App
 
 _ROOT = "Public geospatial data as versioned datasets, and tables that follow them."
@@ -29,14 +31,40 @@ _ADMIN_NEXT = """These need the staff's key. Begin with:
   ploti admin push ID FILE
 """
 
+_SERVE = """Serve feeds from a folder until Ctrl-C or SIGTERM.
 
-def add_groups(app: App) -> None:
-    """Add every command to the root."""
-    app.help = _ROOT
-    app.help_epilogue = _ROOT_NEXT
-    app.command("ploti.cli.serve:serve", name="serve", help="Serve feeds from a folder.")
+A new folder is set up with a workspace and two keys. A setting that is not given as a flag is \
+read from the variable of the same name: --max-waits from PLOTI_MAX_WAITS."""
+_SYNC = """Bring tables of your own in step with a subscription, once or for as long as it runs.
+
+Each dataset becomes a table named after its id without ds_, with its records' columns and \
+_ploti_record_id. What is held stands in the schema _ploti. Stopped at any moment, it goes on \
+where it was."""
+_STATUS = "Say how far behind each dataset of a destination is, and why."
+_VERIFY = "Prove that each table equals the version that it holds, by its content digest."
+_CHECK = "Check a dataset's source now, and wait for the outcome."
+_PUSH = """Upload a file as the source's new state, and wait for the outcome.
+
+It is released, held for review (both are exit status 0), unchanged, or it failed."""
+
+
+def make_app() -> App:
+    """The root, with every command; it gives back what a command returns, and raises its error."""
+    app = App(
+        name="ploti",
+        help=_ROOT,
+        help_epilogue=_ROOT_NEXT,
+        help_format="plaintext",
+        version=lambda: version("ploti"),
+        exit_on_error=False,
+        print_error=False,
+        suppress_keyboard_interrupt=False,
+        result_action="return_value",
+    )
+    app.command("ploti.cli.serve:serve", name="serve", help=_SERVE)
     app.command(_feeds())
     app.command(_admin())
+    return app
 
 
 def _feeds() -> App:
@@ -47,16 +75,16 @@ def _feeds() -> App:
         name="subscriptions",
         help="Standing choices of datasets, and their logs of events.",
     )
-    feeds.command("ploti.cli.sync:sync", name="sync", help="Keep tables in step.")
-    feeds.command("ploti.cli.sync:status", name="status", help="How far behind each dataset is.")
-    feeds.command("ploti.cli.sync:verify", name="verify", help="Prove that tables are right.")
+    feeds.command("ploti.cli.sync:sync", name="sync", help=_SYNC)
+    feeds.command("ploti.cli.sync:status", name="status", help=_STATUS)
+    feeds.command("ploti.cli.sync:verify", name="verify", help=_VERIFY)
     return feeds
 
 
 def _admin() -> App:
     admin = App(name="admin", help=_ADMIN, help_epilogue=_ADMIN_NEXT)
     admin.command("ploti.cli.declare:app", name="datasets", help="Datasets and declarations.")
-    admin.command("ploti.cli.states:check", name="check", help="Check a dataset's source now.")
-    admin.command("ploti.cli.states:push", name="push", help="Upload a dataset's new state.")
+    admin.command("ploti.cli.states:check", name="check", help=_CHECK)
+    admin.command("ploti.cli.states:push", name="push", help=_PUSH)
     admin.command("ploti.cli.holds:app", name="holds", help="Versions kept back for review.")
     return admin

@@ -7,6 +7,7 @@ import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 import anyio.to_thread
@@ -46,11 +47,15 @@ async def open_body(upload: Upload) -> AsyncIterator[Body]:
         yield Body(upload.source, _size_left(upload.source), upload.progress)
         return
     try:
-        file = await anyio.to_thread.run_sync(open, upload.source, "rb")
+        file = await anyio.to_thread.run_sync(_open, upload.source)
     except OSError as error:
         raise ConfigError(f"cannot read {upload.source}: {error.strerror}") from error
     with file:
         yield Body(file, _size_left(file), upload.progress)
+
+
+def _open(path: str) -> BinaryIO:
+    return Path(path).open("rb")
 
 
 def _size_left(file: BinaryIO) -> int | None:
