@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
+import msgspec
 
 from ploti.server.ports.building import Reader
-from ploti.server.sources.declaration import Declaration, parse_declaration
+from ploti.server.sources.declaration import Declaration, Source, parse_declaration
 from ploti.server.sources.raw import RawTable
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
@@ -32,11 +33,12 @@ class Read(NamedTuple):
         return [column.source_name for column in self.table.columns]
 
 
-def declare(**settings: object) -> Declaration:
-    return parse_declaration({"id": "ds_a", "title": "A", "place": "us", "topic": "a", **settings})
+def declare(*, source: dict[str, Any] | None = None, **settings: object) -> Declaration:
+    plain = parse_declaration({"id": "ds_a", "title": "A", "place": "us", "topic": "a", **settings})
+    return msgspec.structs.replace(plain, source=Source(**(source or {})))
 
 
-def read(reader: Reader, path: Path | str, folder: Path, **settings: object) -> Read:
+def read(reader: Reader, path: Path | str, folder: Path, **settings: Any) -> Read:
     table = reader.read(str(path), declaration=declare(**settings), folder=str(folder))
     fields = [(column.source_name, column.field) for column in table.columns]
     if table.geometry:

@@ -92,6 +92,13 @@ class RawFile:
             self._writer.write_table(batch, row_group_size=max(batch.num_rows, 1))
         self.rows += batch.num_rows
 
+    def strings(self, values: Sequence[str | None]) -> AnyArray:
+        """A column for `write`, halves of surrogate pairs set right."""
+        try:
+            return pa.array(values, pa.string())
+        except UnicodeEncodeError:
+            return pa.array([value and self._whole(value) for value in values], pa.string())
+
     def table(
         self, columns: Sequence[Stated], *, crs: str | None = None, findings: Sequence[Finding] = ()
     ) -> RawTable:
@@ -110,13 +117,20 @@ class RawFile:
             rows=self.rows,
         )
 
+    def _whole(self, text: str) -> str:
+        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        if whole != text:
+            self.remarks.add(Remark.SURROGATE_REPLACED, place=self._place())
+        return whole
+
+    def _place(self) -> str:
+        return f"rows from {self.rows + 1:,} on"
+
     def _without_nul(self, column: AnyArray) -> AnyArray:
         found = pc.sum(pc.count_substring(column, "\0")).as_py()  # type: ignore[call-overload]
         if not found:
             return column
-        self.remarks.add(
-            Remark.NUL_REMOVED, place=f"rows from {self.rows + 1:,} on", times=int(found)
-        )
+        self.remarks.add(Remark.NUL_REMOVED, place=self._place(), times=int(found))
         return pc.replace_substring(column, "\0", "")
 
 
@@ -145,24 +159,10 @@ class RawRows:
         """Hand over what is gathered; the last batch is not written before."""
         columns = list(zip(*self._rows, strict=True)) if self._rows else [()] * self._width
         self._file.write(
-            [self._array(column) for column in columns],
+            [self._file.strings(column) for column in columns],
             geometry=self._geometries if self._spatial else None,
         )
         self._rows, self._geometries, self._bytes = [], [], 0
-
-    def _array(self, values: Sequence[str | None]) -> AnyArray:
-        try:
-            return pa.array(values, pa.string())
-        except UnicodeEncodeError:
-            return pa.array([value and self._whole(value) for value in values], pa.string())
-
-    def _whole(self, text: str) -> str:
-        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        if whole != text:
-            self._file.remarks.add(
-                Remark.SURROGATE_REPLACED, place=f"rows from {self._file.rows + 1:,} on"
-            )
-        return whole
 
 
 @contextmanager
