@@ -85,7 +85,7 @@ class _Reading:
     def __init__(self, folder: str, *, as_json: frozenset[str], as_text: frozenset[str]) -> None:
         self.columns = Columns(as_json=as_json, as_text=as_text)
         self._parts = Parts(folder, name="features")
-        self._remarks = Remarks()
+        self._remarks = Remarks(unit="feature")
         self._types: set[bytes] = set()
         self._count = 0
         self._rows: list[Row] = []
@@ -107,11 +107,12 @@ class _Reading:
 
     def table(self) -> RawTable:
         """The table that was read."""
-        self._parts.close()
         columns = [
             RawColumn(source_name=name, kind=self.columns.kind(name), field=f"c{number}")
             for number, name in enumerate(self.columns.names)
         ]
+        if "id" not in self.columns.names:
+            self._remarks.drop(Remark.FEATURE_ID_LEFT_OUT)
         return RawTable(
             relation=self._parts.relation(),
             columns=_name_feature_id(columns),
@@ -160,7 +161,7 @@ class _Reading:
     def _feature_id(self, feature_id: object, values: dict[str, object]) -> object:
         if type(feature_id) not in _ID_TYPES:
             raise ValueError("its id is neither a text nor a number")
-        if values.get("id", feature_id) != feature_id:
+        if values.get("id") != feature_id:
             self._remark(Remark.FEATURE_ID_LEFT_OUT)
         return feature_id
 
@@ -169,7 +170,7 @@ class _Reading:
         self._rows, self._geometries, self._bytes = [], [], 0
 
     def _remark(self, remark: Remark) -> None:
-        self._remarks.add(remark, place=f"feature {self._count:,}")
+        self._remarks.add(remark, number=self._count)
 
     def _broken(self, error: Exception, *, text: bytes, stream: JsonStream) -> SourceError:
         line = stream.line - text.count(b"\n")

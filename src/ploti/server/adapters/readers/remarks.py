@@ -35,18 +35,23 @@ _MESSAGES = {
 
 
 class Remarks:
-    """Counts remarks, and keeps the places of a few of each."""
+    """Counts remarks, and keeps the numbers of a few records of each; `unit` is what they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, unit: str) -> None:
+        self._unit = unit
         self._counts: dict[Remark, int] = {}
-        self._places: dict[Remark, list[str]] = {}
+        self._places: dict[Remark, list[int]] = {}
 
-    def add(self, remark: Remark, *, place: str, times: int = 1) -> None:
-        """Count what was mended at a place."""
-        self._counts[remark] = self._counts.get(remark, 0) + times
+    def add(self, remark: Remark, *, number: int) -> None:
+        """Count what was mended in the record of this number."""
+        self._counts[remark] = self._counts.get(remark, 0) + 1
         places = self._places.setdefault(remark, [])
-        if len(places) < _EXAMPLES and place not in places:
-            places.append(place)
+        if len(places) < _EXAMPLES and number not in places:
+            places.append(number)
+
+    def drop(self, remark: Remark) -> None:
+        """Forget a kind that turned out to be none."""
+        self._counts.pop(remark, None)
 
     def findings(self) -> list[Finding]:
         """One finding for each kind, none of which holds a version."""
@@ -55,7 +60,7 @@ class Remarks:
                 reason=None,
                 kind=str(remark),
                 message=f"{count:,} {_MESSAGES[remark]}",
-                examples=self._places[remark],
+                examples=[f"{self._unit} {number:,}" for number in self._places[remark]],
             )
             for remark, count in sorted(self._counts.items())
         ]
