@@ -15,14 +15,14 @@ from ploti.model.subscription import Subscription
 from ploti.model.version import ChangeRow, Version, VersionDigest, VersionSummary
 
 assert_type(ploti.__version__, str)
-ploti.nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
-ploti.webhooks  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+_ = ploti.nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+_ = ploti.webhooks  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 page = ploti.feeds.subscriptions.events("sub_8f3k2m", cursor="evt_000000000042")
 assert_type(page, Page[Event | UnknownEvent, EventId])
 assert_type(page.events, list[Event | UnknownEvent])
 assert_type(page.next_cursor, EventId)
-assert_type([each for each in page], list[Event | UnknownEvent])
+assert_type([each.id for each in page], list[EventId])
 assert_type(page.following(), Page[Event | UnknownEvent, EventId] | None)
 
 datasets = ploti.feeds.datasets
