@@ -85,7 +85,7 @@ class _Reading:
     def __init__(self, folder: str, *, as_json: frozenset[str], as_text: frozenset[str]) -> None:
         self.columns = Columns(as_json=as_json, as_text=as_text)
         self._parts = Parts(folder, name="features")
-        self._remarks = Remarks(unit="feature")
+        self._remarks = Remarks()
         self._types: set[bytes] = set()
         self._count = 0
         self._rows: list[Row] = []
@@ -170,7 +170,7 @@ class _Reading:
         self._rows, self._geometries, self._bytes = [], [], 0
 
     def _remark(self, remark: Remark) -> None:
-        self._remarks.add(remark, number=self._count)
+        self._remarks.add(remark, place=f"feature {self._count:,}")
 
     def _broken(self, error: Exception, *, text: bytes, stream: JsonStream) -> SourceError:
         line = stream.line - text.count(b"\n")

@@ -35,19 +35,18 @@ _MESSAGES = {
 
 
 class Remarks:
-    """Counts remarks, and keeps the numbers of a few records of each; `unit` is what they are."""
+    """Counts remarks, and keeps the places of a few of each."""
 
-    def __init__(self, *, unit: str) -> None:
-        self._unit = unit
+    def __init__(self) -> None:
         self._counts: dict[Remark, int] = {}
-        self._places: dict[Remark, list[int]] = {}
+        self._places: dict[Remark, list[str]] = {}
 
-    def add(self, remark: Remark, *, number: int) -> None:
-        """Count what was mended in the record of this number."""
-        self._counts[remark] = self._counts.get(remark, 0) + 1
+    def add(self, remark: Remark, *, place: str, times: int = 1) -> None:
+        """Count what was mended at a place."""
+        self._counts[remark] = self._counts.get(remark, 0) + times
         places = self._places.setdefault(remark, [])
-        if len(places) < _EXAMPLES and number not in places:
-            places.append(number)
+        if len(places) < _EXAMPLES and place not in places:
+            places.append(place)
 
     def drop(self, remark: Remark) -> None:
         """Forget a kind that turned out to be none."""
@@ -60,7 +59,7 @@ class Remarks:
                 reason=None,
                 kind=str(remark),
                 message=f"{count:,} {_MESSAGES[remark]}",
-                examples=[f"{self._unit} {number:,}" for number in self._places[remark]],
+                examples=self._places[remark],
             )
             for remark, count in sorted(self._counts.items())
         ]
