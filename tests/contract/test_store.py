@@ -1,0 +1,283 @@
+"""What every store does; so far there is one, over SQLite."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy.exc import IntegrityError, OperationalError
+from tests.fakes.releases import NOW, declare, hold, release
+
+from ploti.model.event import EventType
+from ploti.model.ids import DatasetId, SubscriptionId, WorkspaceId
+from ploti.model.subscription import Selection
+from ploti.server.adapters.store import SqliteStore
+from ploti.server.adapters.store.tables import metadata
+from ploti.server.eventlog.drafts import Draft
+from ploti.server.eventlog.paging import Extent
+from ploti.server.ports.rows import AttemptId, AttemptRow, SubscriptionRow
+from ploti.server.ports.store import Store, Transaction
+
+A, B = DatasetId("ds_a"), DatasetId("ds_b")
+WORKSPACE = WorkspaceId("ws_1")
+ONE, TWO = SubscriptionId("sub_1"), SubscriptionId("sub_2")
+Open = Callable[[], Store]
+Play = Callable[[Callable[[Store], Awaitable[None]]], None]
+
+
+@pytest.fixture(params=["sqlite"])
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    opened = {"sqlite": lambda: SqliteStore(str(tmp_path / "ploti.db"))}
+    found: Open = opened[request.param]
+    return found
+
+
+@pytest.fixture
+def play(open_store: Open) -> Play:
+    def run(story: Callable[[Store], Awaitable[None]]) -> None:
+        async def main() -> None:
+            store = open_store()
+            try:
+                await story(store)
+            finally:
+                await store.close()
+
+        asyncio.run(main())
+
+    return run
+
+
+def draft(
+    dataset: DatasetId = A, *, kind: EventType = EventType.UPDATED, data: str = "{}"
+) -> Draft:
+    return Draft(type=kind, dataset_id=dataset, linked_version=None, data=data)
+
+
+def subscribe(tx: Transaction, *ids: SubscriptionId) -> None:
+    for subscription in ids:
+        tx.subscriptions.add(
+            SubscriptionRow(
+                id=subscription,
+                workspace_id=WORKSPACE,
+                name="",
+                selection=Selection(datasets=[A]),
+                created_at=NOW,
+            )
+        )
+        tx.memberships.join([(subscription, A)])
+
+
+def numbers(tx: Transaction, subscription: SubscriptionId, **page: Any) -> list[tuple[int, str]]:
+    asked: dict[str, Any] = {"after": 0, "up_to": 5000, "limit": 500, "types": frozenset()} | page
+    return [(seq, body.data) for seq, body in tx.log.page(subscription, **asked)]
+
+
+def test_a_transaction_that_fails_leaves_nothing_and_no_gap(play: Play) -> None:
+    class Failed(Exception):
+        pass
+
+    def fails(tx: Transaction) -> None:
+        tx.log.append([draft(data='{"n":0}')], to=[ONE], now=NOW)
+        declare(tx, B)
+        raise Failed
+
+    async def story(store: Store) -> None:
+        await store.write(lambda tx: subscribe(tx, ONE))
+        with pytest.raises(Failed):
+            await store.write(fails)
+        await store.write(lambda tx: tx.log.append([draft(data='{"n":1}')], to=[ONE], now=NOW))
+        assert await store.read(lambda tx: numbers(tx, ONE)) == [(1, '{"n":1}')]
+        assert await store.read(lambda tx: tx.datasets.get(B)) is None
+
+    play(story)
+
+
+def test_drafts_are_numbered_one_after_another_in_each_log(play: Play) -> None:
+    async def story(store: Store) -> None:
+        await store.write(lambda tx: subscribe(tx, ONE, TWO))
+        first, second = draft(data='{"n":1}'), draft(data='{"n":2}')
+        await store.write(lambda tx: tx.log.append([first], to=[TWO], now=NOW))
+        await store.write(
+            lambda tx: tx.log.append_to_members([first, second], dataset_id=A, now=NOW)
+        )
+        await store.write(lambda tx: tx.log.append_to_members([first], dataset_id=B, now=NOW))
+        assert await store.read(lambda tx: numbers(tx, ONE)) == [(1, '{"n":1}'), (2, '{"n":2}')]
+        assert await store.read(lambda tx: tx.log.last_numbers([ONE, TWO])) == {ONE: 2, TWO: 3}
+        assert await store.read(lambda tx: tx.log.extent(TWO)) == Extent(first=1, last=3)
+
+    play(story)
+
+
+def test_a_page_keeps_to_its_bounds_its_types_and_its_limit(play: Play) -> None:
+    async def story(store: Store) -> None:
+        await store.write(lambda tx: subscribe(tx, ONE))
+        kinds = [EventType.ADDED, EventType.UPDATED, EventType.REMOVED, EventType.UPDATED]
+        drafts = [draft(kind=kind) for kind in kinds]
+        await store.write(lambda tx: tx.log.append(drafts, to=[ONE], now=NOW))
+
+        async def seen(**page: Any) -> list[int]:
+            return [seq for seq, _ in await store.read(lambda tx: numbers(tx, ONE, **page))]
+
+        assert await seen(after=1, up_to=3) == [2, 3]
+        assert await seen(limit=2) == [1, 2]
+        assert await seen(types=frozenset({EventType.UPDATED})) == [2, 4]
+        assert await seen(types=frozenset({EventType.UPDATED, EventType.ADDED}), limit=2) == [1, 2]
+        assert await store.read(lambda tx: numbers(tx, TWO)) == []
+
+    play(story)
+
+
+def test_many_logs_are_appended_to_at_once(play: Play) -> None:
+    many = [SubscriptionId(f"sub_{number:04d}") for number in range(1201)]
+
+    async def story(store: Store) -> None:
+        await store.write(lambda tx: subscribe(tx, *many))
+        await store.write(lambda tx: tx.log.append([draft(), draft()], to=many, now=NOW))
+        found = await store.read(lambda tx: tx.log.last_numbers(many))
+        assert found == dict.fromkeys(many, 2)
+
+    play(story)
+
+
+def test_a_read_sees_one_moment_whatever_is_written_meanwhile(play: Play) -> None:
+    async def story(store: Store) -> None:
+        await store.write(lambda tx: subscribe(tx, ONE))
+        loop = asyncio.get_running_loop()
+
+        def read(tx: Transaction) -> tuple[Extent, Extent, list[tuple[int, str]]]:
+            before = tx.log.extent(ONE)
+            write = store.write(lambda tx: tx.log.append([draft()], to=[ONE], now=NOW))
+            asyncio.run_coroutine_threadsafe(write, loop).result(timeout=30)
+            return before, tx.log.extent(ONE), numbers(tx, ONE)
+
+        before, after, events = await store.read(read)
+        assert (before, events) == (after, [])
+        assert (await store.read(lambda tx: tx.log.extent(ONE))).last == 1
+
+    play(story)
+
+
+def test_a_read_cannot_write(play: Play) -> None:
+    async def story(store: Store) -> None:
+        with pytest.raises(OperationalError, match="readonly"):
+            await store.read(lambda tx: declare(tx, A))
+        assert await store.read(lambda tx: tx.datasets.filings()) == []
+
+    play(story)
+
+
+def test_reads_go_on_while_a_write_takes_long(play: Play) -> None:
+    async def story(store: Store) -> None:
+        await store.write(lambda tx: declare(tx, A))
+        inside, over = threading.Event(), threading.Event()
+
+        def slow(tx: Transaction) -> None:
+            declare(tx, B)
+            inside.set()
+            assert over.wait(timeout=30)
+
+        write = asyncio.create_task(store.write(slow))
+        await asyncio.to_thread(inside.wait, 30)
+        assert [each.dataset_id for each in await store.read(lambda tx: tx.datasets.filings())] == [
+            A
+        ]
+        over.set()
+        await write
+        assert len(await store.read(lambda tx: tx.datasets.filings())) == 2
+
+    play(story)
+
+
+def test_writers_take_turns(play: Play) -> None:
+    async def story(store: Store) -> None:
+        await store.write(lambda tx: declare(tx, A))
+        found = await asyncio.gather(*(store.write(lambda tx: release(tx, A)) for _ in range(20)))
+        assert sorted(found) == list(range(1, 21))
+
+    play(story)
+
+
+def test_the_bell_rings_after_commits_that_added_events_and_only_then(play: Play) -> None:
+    rung: list[int] = []
+
+    def fails(tx: Transaction) -> None:
+        tx.log.append([draft()], to=[ONE], now=NOW)
+        raise KeyError
+
+    async def story(store: Store) -> None:
+        store.on_log(lambda: rung.append(1))
+        await store.write(lambda tx: subscribe(tx, ONE))
+        await store.write(lambda tx: tx.log.append([], to=[ONE], now=NOW))
+        await store.write(lambda tx: tx.log.append([draft()], to=[], now=NOW))
+        with pytest.raises(KeyError):
+            await store.write(fails)
+        assert rung == []
+        await store.write(lambda tx: tx.log.append([draft()], to=[ONE], now=NOW))
+        assert rung == [1]
+
+    play(story)
+
+
+def test_a_dataset_has_one_open_hold_at_most(play: Play) -> None:
+    async def story(store: Store) -> None:
+        await store.write(lambda tx: declare(tx, A))
+        await store.write(lambda tx: hold(tx, A))
+        await store.write(lambda tx: hold(tx, A))
+        waiting = await store.read(lambda tx: tx.holds.open_of(A))
+        assert waiting is not None
+        assert waiting.version == 2
+        with pytest.raises(IntegrityError):
+            await store.write(lambda tx: tx.holds.add(waiting))
+
+    play(story)
+
+
+def test_attempts_are_swept_once_ended_and_never_while_open(play: Play) -> None:
+    def attempt(name: str, *, source: str = "states/ds_a/att_1") -> AttemptRow:
+        return AttemptRow(
+            id=AttemptId(name), dataset_id=A, version=1, source_blob=source, started_at=NOW
+        )
+
+    async def story(store: Store) -> None:
+        first, again = attempt("att_1"), attempt("att_2")
+        await store.write(lambda tx: tx.builds.add(first))
+        await store.write(lambda tx: tx.builds.add(again))
+        assert await store.read(lambda tx: tx.builds.to_sweep()) == []
+        await store.write(lambda tx: tx.builds.end(first.id))
+        assert await store.read(lambda tx: tx.builds.to_sweep()) == [first]
+        assert await store.read(lambda tx: tx.builds.kept(first)) == {"states/ds_a/att_1"}
+        await store.write(lambda tx: tx.builds.end_open())
+        assert await store.read(lambda tx: tx.builds.kept(first)) == set()
+        await store.write(lambda tx: tx.builds.swept(first.id))
+        assert await store.read(lambda tx: tx.builds.to_sweep()) == [again]
+
+    play(story)
+
+
+def test_what_was_written_is_there_after_a_restart(open_store: Open) -> None:
+    async def write() -> None:
+        store = open_store()
+        await store.write(lambda tx: declare(tx, A))
+        await store.write(lambda tx: release(tx, A))
+        await store.close()
+
+    async def read() -> None:
+        store = open_store()
+        dataset = await store.read(lambda tx: tx.datasets.get(A))
+        await store.close()
+        assert dataset is not None
+        assert (dataset.current_version, dataset.next_number) == (1, 2)
+
+    asyncio.run(write())
+    asyncio.run(read())
+
+
+def test_the_migrations_lead_to_the_tables(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "ploti.db"))
+    with store._writer.begin() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    asyncio.run(store.close())
