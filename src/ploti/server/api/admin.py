@@ -92,11 +92,15 @@ async def push_state(
 
 @get("/holds")
 async def list_holds(
-    caller: Caller, *, state: HoldState | None = None, cursor: Cursor = None, limit: Limit = PAGE
+    caller: Caller,
+    *,
+    state_is: Annotated[HoldState | None, Parameter(query="state")] = None,
+    cursor: Cursor = None,
+    limit: Limit = PAGE,
 ) -> HoldPage:
     """Versions kept back for review, newest first."""
     return await caller.read(
-        lambda tx, _: review_hold.list_holds(tx, state=state, cursor=cursor, limit=limit)
+        lambda tx, _: review_hold.list_holds(tx, state=state_is, cursor=cursor, limit=limit)
     )
 
 

@@ -15,7 +15,7 @@ from litestar.handlers import HTTPRouteHandler
 from ploti.errors import Fault, InvalidInput, TooLarge, Unauthenticated
 from ploti.model.wire import convert
 from ploti.server.api.backend import Backend
-from ploti.server.api.problems import ClientGone, refuse
+from ploti.server.api.problems import ClientGone, explain, refuse
 from ploti.server.membership.principal import Principal, require
 from ploti.server.ports.store import Store, Transaction
 from ploti.server.service.authenticate import authenticate
@@ -31,7 +31,6 @@ LONGEST_BODY = 1 << 20
 
 _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
 _AT = re.compile(r"(.*) - at `\$\.?(.*)`")
-_QUOTED = re.compile(r"`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +72,9 @@ class Caller:
         try:
             raw = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise InvalidInput(f"The body is no JSON: {error}.") from None
+            raise InvalidInput(f"The body is no JSON: {error}") from None
         if not isinstance(raw, dict):
-            raise InvalidInput("The body is no JSON object.")
+            raise InvalidInput("The body is no JSON object")
         return raw
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -84,7 +83,7 @@ class Caller:
         while more:
             message = await self.request.receive()
             if message["type"] != "http.request":
-                raise ClientGone("The body broke off.")
+                raise ClientGone("The body broke off")
             more = message["more_body"]
             yield message["body"]
 
@@ -98,7 +97,7 @@ class Caller:
         async for chunk in self.chunks():
             size += len(chunk)
             if size > LONGEST_BODY:
-                raise TooLarge(f"The body is over {LONGEST_BODY} bytes.")
+                raise TooLarge(f"The body is over {LONGEST_BODY} bytes")
             yield chunk
 
     def _admit(self, tx: Transaction) -> Principal:
@@ -111,7 +110,7 @@ async def find_caller(request: HttpRequest, backend: Backend) -> Caller:
     """The caller of a request; raises Unauthenticated where it carries no key at all."""
     found = _BEARER.fullmatch(request.headers.get("authorization", ""))
     if found is None:
-        raise Unauthenticated("Send a key as 'Authorization: Bearer ploti_…'.")
+        raise Unauthenticated("Send a key as 'Authorization: Bearer ploti_…'")
     return Caller(request, backend.store, found[1], permission_of(request.route_handler))
 
 
@@ -123,4 +122,4 @@ def permission_of(handler: HTTPRouteHandler) -> str:
 def _fault(message: str) -> Fault:
     found = _AT.fullmatch(message)
     said, field = (found[1], found[2]) if found else (message, "")
-    return Fault(field or "body", _QUOTED.sub("'", said))
+    return Fault(field or "body", explain(said))

@@ -20,7 +20,7 @@ from ploti.server.api.params import PAGE, Cursor, FileFormat, Limit
 from ploti.server.membership.principal import FEEDS
 from ploti.server.service import read_catalogue, read_version
 
-Number = Annotated[int, Parameter(ge=1, description="A version's number.")]
+Number = Annotated[int | None, Parameter(ge=1, description="A version's number.")]
 
 _VERSION = {
     PROBLEMS: (
@@ -56,9 +56,7 @@ async def get_dataset(caller: Caller, *, dataset: str) -> Dataset:
 
 
 @get("/{dataset:str}/schema", opt=_VERSION)
-async def get_schema(
-    caller: Caller, *, dataset: str, version: Number | None = None
-) -> SchemaDocument:
+async def get_schema(caller: Caller, *, dataset: str, version: Number = None) -> SchemaDocument:
     """The schema of a version, the current one unless a number is given."""
     return await caller.read(
         lambda tx, who: read_catalogue.get_schema(tx, who, DatasetId(dataset), version=version)

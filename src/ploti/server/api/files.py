@@ -53,7 +53,7 @@ async def get_file(
     """A file of a version; takes `Range` and `If-Range`, and its ETag is its sha256."""
     query = dict(request.query_params.multi_items())
     if len(query) != len(list(request.query_params.multi_items())):
-        raise Forbidden("This link was changed: ask for the version again.")
+        raise Forbidden("This link was changed: ask for the version again")
     link = backend.files.check(blob.lstrip("/"), query)
     async with backend.files.open(link.blob) as file:
         size = file.size
@@ -113,7 +113,7 @@ def _refuse_range(size: int) -> Response[bytes]:
         type=f"urn:ploti:problem:{Code.INVALID_INPUT}",
         title="Range not satisfiable",
         status=416,
-        detail=f"The file has {size} bytes, and none of them are in the range.",
+        detail=f"The file has {size} bytes, and none of them are in the range",
         code=Code.INVALID_INPUT,
     )
     return respond(problem, headers={"content-range": f"bytes */{size}"})

@@ -32,5 +32,5 @@ async def get_readiness(backend: Backend) -> Health:
         await backend.store.read(lambda tx: tx.keys.is_set_up())
     except Exception:  # noqa: BLE001 - whatever it is, nothing can be served
         _LOG.exception("the database cannot be read")
-        raise Unavailable("The database cannot be read.", retry_after=5) from None
+        raise Unavailable("The database cannot be read", retry_after=5) from None
     return Health(status="ok")

@@ -104,6 +104,9 @@ def _judge(text: str, field: FieldDefinition) -> str | None:
         return "has no value"
     if bool in kinds and not _SWITCH.fullmatch(text):
         return "is true or false"
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, StrEnum) and text not in set(kind):
+            return f"'{text}' is none of {', '.join(kind)}"
     if int in kinds and not _WHOLE.fullmatch(text):
         return f"'{text}' is no whole number"
     return None

@@ -33,8 +33,22 @@ from ploti.model.wire import UNSET, Unset, Value, encode
 MEDIA_TYPE = "application/problem+json"
 
 _LOG = structlog.get_logger()
+_UNAUTHENTICATED = 401
 _TOO_LARGE = 413
 _QUOTES = re.compile(r"[`']")
+_PLAINER = (
+    (re.compile(r"Expected `\w+` >= (\S+)"), r"must be \1 or more"),
+    (re.compile(r"Expected `\w+` <= (\S+)"), r"must be \1 or less"),
+    (re.compile(r"Expected `(.+)`, got `(\w+)`"), r"must be \1, not \2"),
+)
+_NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+
+
+class FieldFault(Value, kw_only=True):
+    """What is wrong with one field or parameter."""
+
+    field: str
+    message: str
 
 
 class Problem(Value, kw_only=True):
@@ -45,7 +59,7 @@ class Problem(Value, kw_only=True):
     status: int
     detail: str
     code: str
-    errors: list[Fault] | Unset = UNSET
+    errors: list[FieldFault] | Unset = UNSET
 
 
 class ClientGone(ConnectionError):
@@ -62,24 +76,38 @@ def answer(error: ApiError, *, headers: Mapping[str, str] | None = None) -> Resp
             status=meaning.status,
             detail=error.detail,
             code=error.code,
-            errors=list(error.errors) or UNSET,
+            errors=[_told(fault) for fault in error.errors] or UNSET,
         ),
-        headers={**_own_headers(error, meaning.status), **(headers or {})},
+        headers=_own_headers(error, meaning.status) | dict(headers or {}),
     )
 
 
-def respond(problem: Problem, *, headers: Mapping[str, str]) -> Response[bytes]:
+def respond(problem: Problem, *, headers: dict[str, str]) -> Response[bytes]:
     """The response that a problem is."""
     return Response(
-        encode(problem), status_code=problem.status, media_type=MEDIA_TYPE, headers=headers
+        encode(problem),
+        status_code=problem.status,
+        media_type=MEDIA_TYPE,
+        headers=_NO_STORE | headers,
     )
+
+
+def explain(message: str) -> str:
+    """What msgspec says of a value, in plainer words."""
+    for pattern, plainer in _PLAINER:
+        message = pattern.sub(plainer, message)
+    return _QUOTES.sub("'", message)
+
+
+def _told(fault: Fault) -> FieldFault:
+    return FieldFault(field=fault.field, message=fault.message)
 
 
 def _own_headers(error: ApiError, status: int) -> dict[str, str]:
     headers = {}
     if error.retry_after is not None:
         headers["retry-after"] = str(math.ceil(error.retry_after))
-    if status == MEANINGS[error.code].status == 401:
+    if status == _UNAUTHENTICATED:
         headers["www-authenticate"] = "Bearer"
     return headers
 
@@ -92,15 +120,15 @@ def _answer_http(request: _Request, error: HTTPException) -> Response[bytes]:
     headers = error.headers or {}
     match error:
         case NotFoundException():
-            return answer(NotFound(f"There is nothing at {request.url.path}: see /openapi.json."))
+            return answer(NotFound(f"There is nothing at {request.url.path}: see /openapi.json"))
         case MethodNotAllowedException():
             return answer(_refuse_method(request), headers=_allowed(headers))
         case ValidationException():
             return answer(_refuse_values(error))
         case _ if error.status_code == _TOO_LARGE:
-            return answer(TooLarge("The body is over its limit."))
+            return answer(TooLarge("The body is over its limit"))
         case ClientException():
-            return answer(InvalidInput(_QUOTES.sub("'", error.detail).rstrip(".") + "."))
+            return answer(InvalidInput(explain(error.detail)))
         case _:
             return _answer_unknown(request, error)
 
@@ -115,7 +143,7 @@ def _answer_gone(_: _Request, error: ClientGone) -> Response[bytes]:
 
 
 def _refuse_method(request: _Request) -> MethodNotAllowed:
-    return MethodNotAllowed(f"{request.url.path} does not take {request.method}.")
+    return MethodNotAllowed(f"{request.url.path} does not take {request.method}")
 
 
 def _allowed(headers: Mapping[str, str]) -> dict[str, str]:
@@ -125,16 +153,14 @@ def _allowed(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _refuse_values(error: ValidationException) -> InvalidInput:
     found = error.extra if isinstance(error.extra, list) else []
-    faults = tuple(
-        Fault(str(item.get("key", "")), _QUOTES.sub("'", str(item["message"]))) for item in found
-    )
+    faults = tuple(Fault(str(item.get("key", "")), explain(str(item["message"]))) for item in found)
     return refuse(*faults) if faults else InvalidInput(error.detail)
 
 
 def refuse(*faults: Fault) -> InvalidInput:
     """The error that these faults of fields are, told in one line."""
     told = "; ".join(f"{fault.field}: {fault.message}" for fault in faults)
-    return InvalidInput(f"{told}.", errors=faults)
+    return InvalidInput(told, errors=faults)
 
 
 _Request = Request[object, object, object]  # type: ignore[type-var]

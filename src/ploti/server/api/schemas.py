@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from enum import Enum
-from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
+from typing import NewType, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -82,8 +82,6 @@ class Schemas:
             return {"type": "string", "enum": [member.value for member in kind]}
         if issubclass(kind, msgspec.Struct):
             return self._object(kind)
-        if issubclass(kind, tuple):
-            return self._tuple(kind)
         raise TypeError(f"{kind} has no schema")
 
     def _object(self, kind: type[msgspec.Struct]) -> JsonSchema:
@@ -98,16 +96,6 @@ class Schemas:
                 for field in fields
                 if msgspec.UnsetType not in get_args(hints[field.name])
             ],
-        }
-
-    def _tuple(self, kind: type[tuple[Any, ...]]) -> JsonSchema:
-        """A named tuple travels as an array of its fields, in order."""
-        hints = get_type_hints(kind)
-        return {
-            "type": "array",
-            "prefixItems": [self.of(hint) for hint in hints.values()],
-            "minItems": len(hints),
-            "maxItems": len(hints),
         }
 
     def _event(self) -> JsonSchema:

@@ -56,7 +56,7 @@ class Waiters:
         """
         if self._by_key[key] >= self._most:
             raise RateLimited(
-                f"This key has {self._most} requests that wait; end one first.", retry_after=1
+                f"This key has {self._most} requests that wait; end one first", retry_after=1
             )
         wait = Wait(subscription_id)
         self._by_key[key] += 1

@@ -58,7 +58,9 @@ class FolderBlobs:
                 async for batch in _batches(chunks):
                     size += len(batch)
                     if size > limit:
-                        raise SourceError(f"is larger than {limit} bytes (PLOTI_MAX_SOURCE)")
+                        raise SourceError(
+                            f"The state is larger than {limit} bytes (PLOTI_MAX_SOURCE)"
+                        )
                     await self._run(lambda batch=batch: _write(file, batch, digest))  # type: ignore[misc]
                 await self._run(lambda: _sync(file))
             await self._run(lambda: self._place(part, path))
@@ -146,7 +148,7 @@ class FolderBlobs:
         try:
             return self._path(name).open("rb")
         except FileNotFoundError:
-            raise NotFound("This file is not kept any more.") from None
+            raise NotFound("This file is not kept any more") from None
 
     def _delete(self, path: Path) -> None:
         with self._tree:

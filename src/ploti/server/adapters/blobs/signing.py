@@ -47,14 +47,14 @@ class LinkSigner:
     def check(self, blob: str, query: Mapping[str, str]) -> Link:
         """What the link says; raises Forbidden where it is expired or was changed."""
         if sorted(query) != sorted(_FIELDS):
-            raise Forbidden(f"This is not a whole link to a file: {_ASK_AGAIN}.")
+            raise Forbidden(f"This is not a whole link to a file: {_ASK_AGAIN}")
         said = {name: query[name] for name in _FIELDS if name != "signature"}
         if not hmac.compare_digest(
             self._sign(blob, said).encode(), query["signature"].encode("utf-8", "replace")
         ):
-            raise Forbidden(f"This link was changed: {_ASK_AGAIN}.")
+            raise Forbidden(f"This link was changed: {_ASK_AGAIN}")
         if int(said["expires"]) <= self._now().timestamp():
-            raise Forbidden(f"This link has expired: {_ASK_AGAIN}.")
+            raise Forbidden(f"This link has expired: {_ASK_AGAIN}")
         return Link(blob=blob, file_name=said["file"], sha256=said["sha256"])
 
     def _sign(self, blob: str, said: Mapping[str, str]) -> str:

@@ -1,0 +1,122 @@
+"""The server composed: one folder, one process, builds in children."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import uvloop
+
+from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
+from ploti.server.adapters.builder import Limits, ProcessBuilder
+from ploti.server.adapters.clock import ShiftedClock, SystemClock
+from ploti.server.adapters.data_folder import DataFolder
+from ploti.server.adapters.ids import RandomIds
+from ploti.server.adapters.store import SqliteStore
+from ploti.server.api.application import make_application
+from ploti.server.api.backend import Backend
+from ploti.server.api.waiters import Waiters
+from ploti.server.app.listening import address_of, bind, listen
+from ploti.server.app.logs import configure_logs
+from ploti.server.ports.outside import Clock
+from ploti.server.ports.store import Transaction
+from ploti.server.service.check_source import Parts, end_left_attempts
+from ploti.server.service.set_up import NewKeys, set_up
+from ploti.server.settings import Settings
+
+CHILD = ("-m", "ploti.server.app.child")
+
+_LARGEST_FILE = 2
+"""How many times as large as the largest source a file of a build may be."""
+
+Say = Callable[[str], None]
+
+
+def serve(settings: Settings, *, say: Say, to_a_terminal: bool) -> None:
+    """Serve until SIGINT or SIGTERM; `say` tells the operator a line.
+
+    The keys of a new folder are said where that goes to a terminal, else kept in a file. Raises
+    PlotiError where the folder is locked or the address taken.
+    """
+    configure_logs()
+    folder = DataFolder(settings.data)
+    with folder.locked(), bind(settings.host, settings.port) as listener:
+        address = address_of(listener, settings.host)
+
+        async def run() -> None:
+            async with compose(settings, folder, base=settings.public_url or address) as backend:
+                await _set_up(
+                    backend, lambda keys: _hand_over(keys, folder, say, to_a_terminal=to_a_terminal)
+                )
+                await listen(
+                    make_application(backend, version=version("ploti")),
+                    listener,
+                    started=lambda: say(f"ploti serves {address}"),
+                    ending=backend.waiters.close,
+                )
+
+        if settings.test_clock is not None:
+            say(f"PLOTI_TEST_CLOCK: this server's clock is moved by {settings.test_clock}")
+        uvloop.run(run())
+
+
+@asynccontextmanager
+async def compose(settings: Settings, folder: DataFolder, *, base: str) -> AsyncIterator[Backend]:
+    """The backend over a folder that is locked; what an earlier process left open is ended."""
+    clock, ids = _clock(settings), RandomIds()
+    signer = LinkSigner(folder.secret(lambda: ids.secret("")), base=base, now=clock.now)
+    blobs = FolderBlobs(folder.blobs, signer=signer)
+    limits = Limits(
+        memory=settings.build_memory,
+        seconds=settings.build_seconds,
+        file_size=_LARGEST_FILE * settings.max_source,
+    )
+    builder = ProcessBuilder(folder.work, entry=CHILD, limits=limits)
+    store = SqliteStore(str(folder.database))
+    try:
+        parts = Parts(
+            store=store,
+            blobs=blobs,
+            fetcher=None,
+            builder=builder,
+            clock=clock,
+            ids=ids,
+            max_source=settings.max_source,
+        )
+        await end_left_attempts(parts)
+        waiters = Waiters(
+            lambda logs: store.read(lambda tx: tx.log.last_numbers(logs)), most=settings.max_waits
+        )
+        store.on_log(waiters.ring)
+        yield Backend(parts=parts, files=blobs, waiters=waiters, base=base)
+    finally:
+        await store.close()
+        builder.close()
+        blobs.close()
+
+
+async def _set_up(backend: Backend, hand_over: Callable[[NewKeys], None]) -> None:
+    """Set up an empty database; the keys are out before the transaction makes them count."""
+
+    def work(tx: Transaction) -> None:
+        keys = set_up(tx, ids=backend.ids, now=backend.clock.now())
+        if keys is not None:
+            hand_over(keys)
+
+    await backend.store.write(work)
+
+
+def _hand_over(keys: NewKeys, folder: DataFolder, say: Say, *, to_a_terminal: bool) -> None:
+    if to_a_terminal:
+        say(f"The staff's key, shown this once:     {keys.staff}")
+        say(f"A subscriber's key, shown this once:  {keys.subscriber}")
+    else:
+        folder.keep_keys([keys.staff, keys.subscriber])
+        say(f"The staff's key and a subscriber's are in {folder.keys}, a line each")
+
+
+def _clock(settings: Settings) -> Clock:
+    clock = SystemClock()
+    return ShiftedClock(clock, Path(settings.test_clock)) if settings.test_clock else clock
