@@ -69,14 +69,22 @@ async def apply_dataset(
     )
 
 
-@post("/datasets/{dataset:str}/check", status_code=200, opt=_ONE)
+@post(
+    "/datasets/{dataset:str}/check",
+    status_code=200,
+    opt={PROBLEMS: (Code.NOT_FOUND, Code.CONFLICT, Code.UNAVAILABLE)},
+)
 async def check_dataset(caller: Caller, *, backend: Backend, dataset: str) -> Outcome:
     """Look at the source now, and answer once what it brought is built and decided."""
     await caller.admit()
     return await checking.check_source(backend.parts, DatasetId(dataset))
 
 
-@post("/datasets/{dataset:str}/push", status_code=200, opt={BODY: FILE, **_ONE})
+@post(
+    "/datasets/{dataset:str}/push",
+    status_code=200,
+    opt={BODY: FILE, PROBLEMS: (Code.NOT_FOUND, Code.UNAVAILABLE)},
+)
 async def push_state(
     caller: Caller, *, backend: Backend, dataset: str, name: FileName, dry_run: DryRun = False
 ) -> Outcome:

@@ -15,7 +15,7 @@ from litestar.response import Stream
 from ploti.errors import Code, Forbidden
 from ploti.server.api.backend import Backend
 from ploti.server.api.head import is_head
-from ploti.server.api.openapi import ANSWER, FILE, PROBLEMS
+from ploti.server.api.openapi import ALSO, ANSWER, FILE, PROBLEMS
 from ploti.server.api.params import OPEN_QUERY
 from ploti.server.api.problems import Problem, respond
 from ploti.server.ports.links import Link, LinkedFiles
@@ -45,7 +45,12 @@ class OutOfRange(Exception):
 
 @get(
     "/files/{blob:path}",
-    opt={OPEN_QUERY: True, ANSWER: FILE, PROBLEMS: (Code.FORBIDDEN, Code.NOT_FOUND)},
+    opt={
+        OPEN_QUERY: True,
+        ANSWER: FILE,
+        ALSO: {206: "the part that Range names", 304: "If-None-Match names its ETag"},
+        PROBLEMS: (Code.FORBIDDEN, Code.NOT_FOUND),
+    },
 )
 async def get_file(
     request: Request[object, object, State], backend: Backend, blob: str

@@ -23,6 +23,9 @@ BODY = "body"
 PROBLEMS = "problems"
 """In a handler's `opt`: the codes of problems that are its own, besides those of every route."""
 
+ALSO = "also"
+"""In a handler's `opt`: statuses besides, with what each means."""
+
 FILE = "file"
 DECLARATION = "declaration"
 
@@ -128,6 +131,10 @@ def _responses(handler: HTTPRouteHandler, schemas: Schemas) -> JsonSchema:
     problem = {MEDIA_TYPE: {"schema": schemas.of(Problem)}}
     return {
         str(handler.status_code): _success(handler, schemas),
+        **{
+            str(status): {"description": told} for status, told in handler.opt.get(ALSO, {}).items()
+        },
+        "default": {"description": "any other problem", "content": problem},
         **{
             str(status): {"description": " or ".join(sorted(set(found))), "content": problem}
             for status, found in sorted(by_status.items())

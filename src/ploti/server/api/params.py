@@ -9,17 +9,21 @@ from functools import cache
 from typing import Annotated, NamedTuple
 
 from litestar.connection import ASGIConnection
+from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 from litestar.params import Parameter, ParameterKwarg
 from litestar.typing import FieldDefinition
 
-from ploti.errors import Fault
+from ploti.errors import Fault, NotFound
 from ploti.server.api.problems import refuse
 
 LONGEST_PAGE = 500
 PAGE = 100
 LONGEST_WAIT = 30
+LARGEST_NUMBER = 99_999_999
+"""Of a version: record ids have eight digits for it."""
 
+Connection = ASGIConnection[BaseRouteHandler, object, object, State]
 Limit = Annotated[int, Parameter(ge=1, le=LONGEST_PAGE, description="The longest page wanted.")]
 Cursor = Annotated[str | None, Parameter(description="`nextCursor` of the page before.")]
 DryRun = Annotated[
@@ -72,8 +76,19 @@ def _take(name: str, field: FieldDefinition) -> Taken:
     return Taken(query or name, field)
 
 
+async def check_path(
+    connection: Connection,
+    _: BaseRouteHandler,
+) -> None:
+    """Take a number in the path in its one plain form; there is nothing under any other."""
+    segments = connection.scope["path"].split("/")
+    for value in connection.path_params.values():
+        if isinstance(value, int) and (value > LARGEST_NUMBER or str(value) not in segments):
+            raise NotFound(f"There is no number {value} here")
+
+
 async def check_query(
-    connection: ASGIConnection[BaseRouteHandler, object, object, object],  # type: ignore[type-var]
+    connection: Connection,
     handler: BaseRouteHandler,
 ) -> None:
     """Refuse a query parameter that the route does not take, comes twice, or has no such form."""

@@ -13,6 +13,7 @@ from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
 from ploti.server.adapters.builder import Limits, ProcessBuilder
 from ploti.server.adapters.clock import ShiftedClock, SystemClock
 from ploti.server.adapters.data_folder import DataFolder
+from ploti.server.adapters.fetcher import SourceFetcher
 from ploti.server.adapters.ids import RandomIds
 from ploti.server.adapters.store import SqliteStore
 from ploti.server.api.application import make_application
@@ -73,13 +74,20 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
         seconds=settings.build_seconds,
         file_size=_LARGEST_FILE * settings.max_source,
     )
+    fetcher = SourceFetcher(
+        blobs,
+        file_roots=settings.file_roots,
+        allow_networks=settings.allow_networks,
+        max_source=settings.max_source,
+        user_agent=f"ploti/{version('ploti')}",
+    )
     builder = ProcessBuilder(folder.work, entry=CHILD, limits=limits)
     store = SqliteStore(str(folder.database))
     try:
         parts = Parts(
             store=store,
             blobs=blobs,
-            fetcher=None,
+            fetcher=fetcher,
             builder=builder,
             clock=clock,
             ids=ids,
@@ -93,6 +101,7 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
         yield Backend(parts=parts, files=blobs, waiters=waiters, base=base)
     finally:
         await store.close()
+        fetcher.close()
         builder.close()
         blobs.close()
 

@@ -1,0 +1,95 @@
+"""`ploti serve`: API, checks and builds over one folder, in one process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ploti.errors import ConfigError
+
+Flag = Annotated[bool, Parameter(negative=())]
+Setting = Annotated[str | None, Parameter(show_default=False)]
+
+
+def serve(
+    *,
+    data: Path,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    behind_proxy: Flag = False,
+    insecure: Flag = False,
+    public_url: Setting = None,
+    file_roots: Setting = None,
+    allow_networks: Setting = None,
+    build_memory: Setting = None,
+    build_seconds: Setting = None,
+    max_source: Setting = None,
+    max_waits: Setting = None,
+) -> None:
+    """Serve feeds from a folder until Ctrl-C or SIGTERM.
+
+    A new folder is set up with a workspace and two keys. A setting that is not given as a flag is
+    read from the variable of the same name: --max-waits from PLOTI_MAX_WAITS.
+
+    Parameters
+    ----------
+    data
+        The folder that holds everything; made where there is none.
+    host
+        The address to listen on. All but loopback needs --public-url.
+    port
+        The port to listen on; 0 takes a free one.
+    behind_proxy
+        TLS is in front of this server.
+    insecure
+        Accept that keys can be overheard on the way to this server.
+    public_url
+        The address at which clients reach this server, for the links in its answers.
+    file_roots
+        Folders below which file sources may lie, with colons between.
+    allow_networks
+        Private networks that sources may be in, with commas between: 127.0.0.0/8.
+    build_memory
+        How much memory a build may take: 2GiB.
+    build_seconds
+        How long a build may run: 3600.
+    max_source
+        How large a source may be: 8GiB.
+    max_waits
+        How many requests of a key may wait on the log at once: 8.
+    """
+    flags = {
+        "public_url": public_url,
+        "file_roots": file_roots,
+        "allow_networks": allow_networks,
+        "build_memory": build_memory,
+        "build_seconds": build_seconds,
+        "max_source": max_source,
+        "max_waits": max_waits,
+    }
+    try:
+        from ploti.server.app.serve import serve as run
+        from ploti.server.settings import read_settings
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"ploti serve needs {error.name}: install the server's libraries with "
+            "pip install 'ploti[server]'"
+        ) from None
+    settings = read_settings(
+        os.environ,
+        flags,
+        data=str(data),
+        host=host,
+        port=port,
+        behind_proxy=behind_proxy,
+        insecure=insecure,
+    )
+    run(settings, say=_say, to_a_terminal=sys.stdout.isatty())
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

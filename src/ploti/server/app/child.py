@@ -1,0 +1,29 @@
+"""The child that builds: readers and engine composed, for one order."""
+
+from __future__ import annotations
+
+import duckdb
+
+from ploti.server.adapters.builder import run_child
+from ploti.server.adapters.engine.duck import DuckEngine
+from ploti.server.adapters.readers import READERS
+from ploti.server.build.candidate import BuildOrder, BuildResult
+from ploti.server.service.build_version import build_version
+
+_OF_DUCKDB = 2
+"""DuckDB gets the memory divided by this; files are written and sorted in the rest."""
+
+
+def child() -> None:
+    """Do the one order on standard input, as `adapters.builder` starts it."""
+    run_child(_build, out_of_memory=(duckdb.OutOfMemoryException,))
+
+
+def _build(order: BuildOrder, memory: int) -> BuildResult:
+    reads = [order.source, *([order.base.snapshot] if order.base else [])]
+    with DuckEngine(order.folder, reads=reads, memory_limit=memory // _OF_DUCKDB) as engine:
+        return build_version(order, readers=READERS, engine=engine)
+
+
+if __name__ == "__main__":
+    child()
