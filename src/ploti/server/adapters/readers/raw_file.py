@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -97,7 +98,7 @@ class RawFile:
         try:
             return pa.array(values, pa.string())
         except UnicodeEncodeError:
-            return pa.array([value and self._whole(value) for value in values], pa.string())
+            return pa.array([*map(self._whole, count(self.rows + 1), values)], pa.string())
 
     def table(
         self, columns: Sequence[Stated], *, crs: str | None = None, findings: Sequence[Finding] = ()
@@ -117,20 +118,20 @@ class RawFile:
             rows=self.rows,
         )
 
-    def _whole(self, text: str) -> str:
+    def _whole(self, row: int, text: str | None) -> str | None:
+        if text is None:
+            return None
         whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if whole != text:
-            self.remarks.add(Remark.SURROGATE_REPLACED, place=self._place())
+            self.remarks.add(Remark.SURROGATE_REPLACED, place=f"row {row:,}")
         return whole
 
-    def _place(self) -> str:
-        return f"rows from {self.rows + 1:,} on"
-
     def _without_nul(self, column: AnyArray) -> AnyArray:
-        found = pc.sum(pc.count_substring(column, "\0")).as_py()  # type: ignore[call-overload]
+        found: list[Any] = pc.indices_nonzero(pc.match_substring(column, "\0")).to_pylist()
         if not found:
             return column
-        self.remarks.add(Remark.NUL_REMOVED, place=self._place(), times=int(found))
+        for at in found:
+            self.remarks.add(Remark.NUL_REMOVED, place=f"row {self.rows + 1 + at:,}")
         return pc.replace_substring(column, "\0", "")
 
 
