@@ -1,6 +1,7 @@
 """Stage 5: pairs that are clearly the same, clearly better than the next best, and the gate."""
 
 import json
+import random
 
 import pytest
 from tests.unit.matching.tables import PERMIT, Matched, Record, matched, permits, shuffled
@@ -58,20 +59,32 @@ def test_where_nothing_continues_nothing_is_linked() -> None:
     assert found.links == {}
 
 
-def crowd(start: int, count: int) -> list[Record]:
-    """Rows with three near siblings each: four units of one address, alike but for the unit."""
-    rows: list[Record] = []
-    for i, row in enumerate(permits(count, seed=11)[start:]):
-        rows += [{**row, "work": f"unit {4 * i + n}"} for n in range(4)]
-    return rows
-
-
 def test_a_link_hardly_better_than_a_sibling_is_not_made() -> None:
-    old = crowd(0, 60)
-    new = [{**r, "work": "unit"} if i % 4 == 0 else r for i, r in enumerate(old)]
-    gone = [r for i, r in enumerate(new) if i % 8 != 1]
-    found = keyless(old, gone)
-    assert Stage.CONTINUATION not in found.report.links
+    houses = permits(100)
+    old = [{**row, "work": f"unit {n}"} for row in houses for n in (1, 2)]
+    new = [{**row, "work": f"unit {n}"} for row in houses for n in (2, 3)]
+    found = keyless(old, new)
+    assert found.report.links == {Stage.CONTENT: 100}
+    assert found.report.gate is not None
+    assert found.report.gate.sibling_share == 1.0
+
+
+def unlike(count: int, *, columns: str, seed: int) -> list[Record]:
+    draw = random.Random(seed)
+    return [{name: f"{draw.getrandbits(60):x}" for name in columns} for _ in range(count)]
+
+
+def test_a_row_of_which_too_little_is_the_same_continues_nothing() -> None:
+    columns = "abcdef"
+    old = unlike(400, columns=columns, seed=1)
+    other = unlike(400, columns=columns, seed=2)
+    for kept, linked in (("abc", []), ("abcd", list(range(20)))):
+        new = [
+            {name: (row if name in kept else strange)[name] for name in columns}
+            for row, strange in zip(old[:20], other, strict=False)
+        ]
+        found = matched(old, [*new, *old[20:]], types=dict.fromkeys(columns, "string"))
+        assert sorted(found.of(Stage.CONTINUATION)) == linked
 
 
 def test_a_record_that_splits_keeps_its_id_for_the_clearly_closer_part() -> None:

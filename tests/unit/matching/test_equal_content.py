@@ -78,3 +78,12 @@ def test_ignored_columns_are_not_compared() -> None:
 def test_null_is_equal_to_null_in_whole_rows() -> None:
     rows = [{"street": "A", "use": None}]
     assert matched(rows, rows, types=HOME).links == {0: 0}
+
+
+def test_of_rows_equal_in_all_but_ignored_columns_the_order_of_the_source_decides_nothing() -> None:
+    old = [{**home("A ST"), "seen": i} for i in range(3)]
+    new = [{**home("A ST"), "seen": i} for i in (30, 10, 20)]
+    types = {**HOME, "seen": "int64"}
+    assert matched(old, new, types=types, ignored=["seen"]).links == {1: 0, 2: 1, 0: 2}
+    fresh = {"types": types, "new_only": ["seen"]}
+    assert matched([home("A ST")] * 3, new, **fresh).links == {1: 0, 2: 1, 0: 2}
