@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from asyncio import sleep
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
@@ -80,7 +81,7 @@ class SourceFetcher:
             try:
                 return await self._try_web(source, into=into)
             except TryAgain as failed:
-                await asyncio.sleep(max(pause, failed.pause))
+                await sleep(max(pause, failed.pause))
         return await self._try_web(source, into=into)
 
     async def _try_web(self, source: Source, *, into: str) -> Fetched:

@@ -1,0 +1,100 @@
+"""Cases of groups B and C: two states of a dataset, and what is counted between them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cases.cases import FOLDER, case
+from tests.fakes.builds import Builds, declare
+
+from ploti.model.admin import Finding
+from ploti.server.build.candidate import BuildResult, Candidate, Unchanged
+
+
+class Steps:
+    """A case's state before, built, and then the one after."""
+
+    def __init__(self, number: str, folder: Path) -> None:
+        self.expect: dict[str, Any] = case(number)["expect"]
+        given = case(number)["given"]
+        self.declaration = declare(key=given["key"], columns=given.get("types", {}))
+        self.builds = Builds(
+            folder, self.declaration, schema_version=given.get("previous_schema_version", "1.0")
+        )
+        first = self.builds.build(FOLDER / given["previous"])
+        assert isinstance(first, Candidate), first
+        self.result: BuildResult = self.builds.build(FOLDER / given["next"])
+
+    @property
+    def candidate(self) -> Candidate:
+        assert isinstance(self.result, Candidate), self.result
+        return self.result
+
+    def counts(self) -> dict[str, int]:
+        counts = self.candidate.counts
+        assert counts is not None
+        return {name: getattr(counts, name) for name in ("added", "changed", "removed")}
+
+
+@pytest.mark.parametrize("number", ["B02", "B03", "B52"])
+def test_what_is_only_written_otherwise_is_no_change(number: str, tmp_path: Path) -> None:
+    """B02 rows and columns in another order, B03 quoting, B52 names with outer blanks."""
+    assert isinstance(Steps(number, tmp_path).result, Unchanged)
+
+
+@pytest.mark.parametrize("number", ["B05", "B10"])
+def test_only_what_is_another_value_is_counted(number: str, tmp_path: Path) -> None:
+    """B05 empty fields, B10 `12.0` for 12."""
+    steps = Steps(number, tmp_path)
+    assert steps.counts() == steps.expect["counts"]
+    assert steps.builds.changed_keys(steps.result)["changed"] == steps.expect["changed_keys"]
+
+
+def test_b06_a_key_that_repeats_is_a_fault_with_examples(tmp_path: Path) -> None:
+    fault = Steps("B06", tmp_path).candidate.key_fault
+    assert fault is not None
+    assert fault.repeated_keys == 1
+    assert any("BP-2" in example for example in fault.examples)
+
+
+def test_b09_where_a_ring_begins_and_how_it_turns_is_no_content(tmp_path: Path) -> None:
+    """P4 became a geometry of another type, P5 a line that runs back, P6 moved."""
+    steps = Steps("B09", tmp_path)
+    assert steps.builds.changed_keys(steps.result)["changed"] == ["P4", "P5", "P6"]
+    assert steps.counts() == {"added": 0, "changed": 3, "removed": 0}
+
+
+def test_b10_a_column_of_whole_numbers_stays_one_beside_a_blank(tmp_path: Path) -> None:
+    candidate = Steps("B10", tmp_path).candidate
+    assert candidate.schema.column("units").type == "int64"
+    assert candidate.schema_change is not None
+    assert (candidate.schema_change.level, candidate.schema_change.nullable) == ("MINOR", ["units"])
+
+
+@pytest.mark.parametrize("number", ["C01", "C02", "C03", "C07", "C52"])
+def test_a_schema_change_has_its_level_and_its_number(number: str, tmp_path: Path) -> None:
+    """C01 a renamed column, C02 and C52 a new one, C03 a retyped one, C07 a first null."""
+    steps = Steps(number, tmp_path)
+    change = steps.candidate.schema_change
+    assert change is not None
+    assert (change.from_, change.to) == ("2.1", steps.expect["next_schema_version"])
+    assert change.level == steps.expect["change"]
+    if "counts" in steps.expect:
+        assert steps.counts() == steps.expect["counts"]
+
+
+def test_c01_a_renamed_column_is_one_removed_and_one_added(tmp_path: Path) -> None:
+    change = Steps("C01", tmp_path).candidate.schema_change
+    assert change is not None
+    assert [column.name for column in change.removed] == ["owner"]
+    assert [column.name for column in change.added] == ["owner_name"]
+
+
+def test_c03_a_retyped_column_loses_no_value(tmp_path: Path) -> None:
+    steps = Steps("C03", tmp_path)
+    change = steps.candidate.schema_change
+    assert change is not None
+    (retyped,) = change.retyped
+    assert (retyped.name, retyped.from_, retyped.to) == ("units", "int64", "string")
+    assert None not in [row["units"] for row in steps.builds.rows(steps.result)]
+    assert steps.candidate.findings == list[Finding]()
