@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from litestar import Router, get, post, put
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import FromPath, QueryParameter
 
 from ploti.errors import Code
 from ploti.model.admin import (
@@ -32,7 +33,7 @@ _ONE = {PROBLEMS: (Code.NOT_FOUND,)}
 _DECIDED = {PROBLEMS: (Code.NOT_FOUND, Code.CONFLICT), BODY: Decision}
 FileName = Annotated[
     str,
-    Parameter(
+    QueryParameter(
         pattern=r"^[^/\x00-\x1f]{1,255}$",
         description="What the file is called; its ending tells the format.",
     ),
@@ -41,7 +42,7 @@ FileName = Annotated[
 
 @get("/datasets")
 async def list_admin_datasets(
-    caller: Caller, *, cursor: Cursor = None, limit: Limit = PAGE
+    caller: NamedDependency[Caller], *, cursor: Cursor = None, limit: Limit = PAGE
 ) -> AdminDatasetPage:
     """All datasets with their declarations, by id."""
     return await caller.read(
@@ -50,22 +51,26 @@ async def list_admin_datasets(
 
 
 @get("/datasets/{dataset:str}", opt=_ONE)
-async def get_admin_dataset(caller: Caller, *, dataset: str) -> AdminDataset:
+async def get_admin_dataset(
+    caller: NamedDependency[Caller], *, dataset: FromPath[DatasetId]
+) -> AdminDataset:
     """A dataset with its declaration."""
-    return await caller.read(lambda tx, _: read_datasets.get_admin_dataset(tx, DatasetId(dataset)))
+    return await caller.read(lambda tx, _: read_datasets.get_admin_dataset(tx, dataset))
 
 
 @put("/datasets/{dataset:str}", opt={BODY: DECLARATION, PROBLEMS: (Code.CONFLICT,)})
 async def apply_dataset(
-    caller: Caller, *, backend: Backend, dataset: str, dry_run: DryRun = False
+    caller: NamedDependency[Caller],
+    *,
+    backend: NamedDependency[Backend],
+    dataset: FromPath[DatasetId],
+    dry_run: DryRun = False,
 ) -> Applied:
     """Create or change a dataset by its declaration; says what changed."""
     declared = await caller.json()
     now = backend.clock.now()
     return await caller.write(
-        lambda tx, _: applying.apply_dataset(
-            tx, DatasetId(dataset), declared, dry_run=dry_run, now=now
-        )
+        lambda tx, _: applying.apply_dataset(tx, dataset, declared, dry_run=dry_run, now=now)
     )
 
 
@@ -74,10 +79,15 @@ async def apply_dataset(
     status_code=200,
     opt={PROBLEMS: (Code.NOT_FOUND, Code.CONFLICT, Code.UNAVAILABLE)},
 )
-async def check_dataset(caller: Caller, *, backend: Backend, dataset: str) -> Outcome:
+async def check_dataset(
+    caller: NamedDependency[Caller],
+    *,
+    backend: NamedDependency[Backend],
+    dataset: FromPath[DatasetId],
+) -> Outcome:
     """Look at the source now, and answer once what it brought is built and decided."""
     await caller.admit()
-    return await checking.check_source(backend.parts, DatasetId(dataset))
+    return await checking.check_source(backend.parts, dataset)
 
 
 @post(
@@ -86,12 +96,17 @@ async def check_dataset(caller: Caller, *, backend: Backend, dataset: str) -> Ou
     opt={BODY: FILE, PROBLEMS: (Code.NOT_FOUND, Code.UNAVAILABLE)},
 )
 async def push_state(
-    caller: Caller, *, backend: Backend, dataset: str, name: FileName, dry_run: DryRun = False
+    caller: NamedDependency[Caller],
+    *,
+    backend: NamedDependency[Backend],
+    dataset: FromPath[DatasetId],
+    name: FileName,
+    dry_run: DryRun = False,
 ) -> Outcome:
     """Take the body, a file, as the source's new state, and answer once it is decided."""
     await caller.admit()
     return await checking.push_state(
-        *(backend.parts, DatasetId(dataset)),
+        *(backend.parts, dataset),
         name=name,
         chunks=caller.chunks(),
         dry_run=dry_run,
@@ -100,9 +115,9 @@ async def push_state(
 
 @get("/holds")
 async def list_holds(
-    caller: Caller,
+    caller: NamedDependency[Caller],
     *,
-    state_is: Annotated[HoldState | None, Parameter(query="state")] = None,
+    state_is: Annotated[HoldState | None, QueryParameter(name="state")] = None,
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> HoldPage:
@@ -113,32 +128,32 @@ async def list_holds(
 
 
 @get("/holds/{hold:str}", opt=_ONE)
-async def get_hold(caller: Caller, *, hold: str) -> Hold:
+async def get_hold(caller: NamedDependency[Caller], *, hold: FromPath[HoldId]) -> Hold:
     """A hold with its findings."""
-    return await caller.read(lambda tx, _: review_hold.get_hold(tx, HoldId(hold)))
+    return await caller.read(lambda tx, _: review_hold.get_hold(tx, hold))
 
 
 @post("/holds/{hold:str}/release", status_code=200, opt=_DECIDED)
-async def release_hold(caller: Caller, *, backend: Backend, hold: str) -> Hold:
+async def release_hold(
+    caller: NamedDependency[Caller], *, backend: NamedDependency[Backend], hold: FromPath[HoldId]
+) -> Hold:
     """Release what is held: its events follow."""
     decision = await caller.body(Decision)
     now = backend.clock.now()
     return await caller.write(
-        lambda tx, who: review_hold.release_hold(
-            tx, HoldId(hold), by=who, note=decision.note, now=now
-        )
+        lambda tx, who: review_hold.release_hold(tx, hold, by=who, note=decision.note, now=now)
     )
 
 
 @post("/holds/{hold:str}/discard", status_code=200, opt=_DECIDED)
-async def discard_hold(caller: Caller, *, backend: Backend, hold: str) -> Hold:
+async def discard_hold(
+    caller: NamedDependency[Caller], *, backend: NamedDependency[Backend], hold: FromPath[HoldId]
+) -> Hold:
     """Discard what is held: the current version stays."""
     decision = await caller.body(Decision)
     now = backend.clock.now()
     return await caller.write(
-        lambda tx, who: review_hold.discard_hold(
-            tx, HoldId(hold), by=who, note=decision.note, now=now
-        )
+        lambda tx, who: review_hold.discard_hold(tx, hold, by=who, note=decision.note, now=now)
     )
 
 

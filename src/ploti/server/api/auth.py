@@ -10,6 +10,7 @@ from typing import TypeVar
 import msgspec
 from litestar import Request
 from litestar.datastructures import State
+from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
 from ploti.errors import Fault, InvalidInput, TooLarge, Unauthenticated
@@ -106,7 +107,7 @@ class Caller:
         return principal
 
 
-async def find_caller(request: HttpRequest, backend: Backend) -> Caller:
+async def find_caller(request: HttpRequest, backend: NamedDependency[Backend]) -> Caller:
     """The caller of a request; raises Unauthenticated where it carries no key at all."""
     found = _BEARER.fullmatch(request.headers.get("authorization", ""))
     if found is None:

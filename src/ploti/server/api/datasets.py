@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from litestar import Response, Router, get
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, QueryParameter
 
 from ploti.errors import Code
 from ploti.model.dataset import Dataset
@@ -20,7 +21,7 @@ from ploti.server.api.params import PAGE, Cursor, FileFormat, Limit
 from ploti.server.membership.principal import FEEDS
 from ploti.server.service import read_catalogue, read_version
 
-Number = Annotated[int | None, Parameter(ge=1, description="A version's number.")]
+Number = Annotated[int | None, QueryParameter(ge=1, description="A version's number.")]
 
 _VERSION = {
     PROBLEMS: (
@@ -32,10 +33,10 @@ _VERSION = {
 
 @get("/")
 async def list_datasets(
-    caller: Caller,
+    caller: NamedDependency[Caller],
     *,
-    place: str | None = None,
-    topic: str | None = None,
+    place: FromQuery[str | None] = None,
+    topic: FromQuery[str | None] = None,
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> DatasetPage:
@@ -48,61 +49,59 @@ async def list_datasets(
 
 
 @get("/{dataset:str}", opt={PROBLEMS: (Code.NOT_FOUND,)})
-async def get_dataset(caller: Caller, *, dataset: str) -> Dataset:
+async def get_dataset(caller: NamedDependency[Caller], *, dataset: FromPath[DatasetId]) -> Dataset:
     """A dataset, its current version, and whether one waits for review."""
-    return await caller.read(
-        lambda tx, who: read_catalogue.get_dataset(tx, who, DatasetId(dataset))
-    )
+    return await caller.read(lambda tx, who: read_catalogue.get_dataset(tx, who, dataset))
 
 
 @get("/{dataset:str}/schema", opt=_VERSION)
-async def get_schema(caller: Caller, *, dataset: str, version: Number = None) -> SchemaDocument:
+async def get_schema(
+    caller: NamedDependency[Caller], *, dataset: FromPath[DatasetId], version: Number = None
+) -> SchemaDocument:
     """The schema of a version, the current one unless a number is given."""
     return await caller.read(
-        lambda tx, who: read_catalogue.get_schema(tx, who, DatasetId(dataset), version=version)
+        lambda tx, who: read_catalogue.get_schema(tx, who, dataset, version=version)
     )
 
 
 @get("/{dataset:str}/versions", opt=_VERSION)
 async def list_versions(
-    caller: Caller,
+    caller: NamedDependency[Caller],
     *,
-    dataset: str,
-    after: Annotated[int | None, Parameter(ge=0, description="List those above it.")] = None,
+    dataset: FromPath[DatasetId],
+    after: Annotated[int | None, QueryParameter(ge=0, description="List those above it.")] = None,
     limit: Limit = PAGE,
 ) -> VersionPage:
     """The released versions, oldest first."""
     return await caller.read(
-        lambda tx, who: read_catalogue.list_versions(
-            tx, who, DatasetId(dataset), after=after, limit=limit
-        )
+        lambda tx, who: read_catalogue.list_versions(tx, who, dataset, after=after, limit=limit)
     )
 
 
 @get("/{dataset:str}/versions/{version:int}", opt=_VERSION)
 async def get_version(
-    caller: Caller,
+    caller: NamedDependency[Caller],
     *,
-    backend: Backend,
-    dataset: str,
-    version: int,
-    format: FileFormat = FileFormat.GEOPARQUET,
+    backend: NamedDependency[Backend],
+    dataset: FromPath[DatasetId],
+    version: FromPath[int],
+    format: FromQuery[FileFormat] = FileFormat.GEOPARQUET,
 ) -> Version:
     """A version with links to its files, good for an hour."""
     now = backend.clock.now()
     return await caller.read(
         lambda tx, who: read_version.get_version(
-            tx, who, DatasetId(dataset), version, format=format, blobs=backend.blobs, now=now
+            tx, who, dataset, version, format=format, blobs=backend.blobs, now=now
         )
     )
 
 
 @get("/{dataset:str}/versions/{version:int}/digest", opt=_VERSION)
-async def get_digest(caller: Caller, *, dataset: str, version: int) -> VersionDigest:
+async def get_digest(
+    caller: NamedDependency[Caller], *, dataset: FromPath[DatasetId], version: FromPath[int]
+) -> VersionDigest:
     """A version's content digest with its 256 buckets, kept for good."""
-    return await caller.read(
-        lambda tx, who: read_version.get_digest(tx, who, DatasetId(dataset), version)
-    )
+    return await caller.read(lambda tx, who: read_version.get_digest(tx, who, dataset, version))
 
 
 @get(
@@ -113,18 +112,18 @@ async def get_digest(caller: Caller, *, dataset: str, version: int) -> VersionDi
     },
 )
 async def list_changes(
-    caller: Caller,
+    caller: NamedDependency[Caller],
     *,
-    backend: Backend,
-    dataset: str,
-    version: int,
+    backend: NamedDependency[Backend],
+    dataset: FromPath[DatasetId],
+    version: FromPath[int],
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> Response[bytes]:
     """A version's changes as JSON, of versions with up to 10,000 changes."""
     who = await caller.admit()
     page = await read_version.list_changes(
-        *(backend.store, backend.blobs, who, DatasetId(dataset), version),
+        *(backend.store, backend.blobs, who, dataset, version),
         cursor=cursor,
         limit=limit,
     )
@@ -133,17 +132,17 @@ async def list_changes(
 
 @get("/{dataset:str}/current/snapshot", status_code=307, opt={ANSWER: None, **_VERSION})
 async def get_current_snapshot(
-    caller: Caller,
+    caller: NamedDependency[Caller],
     *,
-    backend: Backend,
-    dataset: str,
-    format: FileFormat = FileFormat.GEOPARQUET,
+    backend: NamedDependency[Backend],
+    dataset: FromPath[DatasetId],
+    format: FromQuery[FileFormat] = FileFormat.GEOPARQUET,
 ) -> Response[bytes]:
     """A redirect to the newest snapshot, from an address that never changes."""
     now = backend.clock.now()
     link = await caller.read(
         lambda tx, who: read_version.current_snapshot(
-            tx, who, DatasetId(dataset), format=format, blobs=backend.blobs, now=now
+            tx, who, dataset, format=format, blobs=backend.blobs, now=now
         )
     )
     return Response(b"", status_code=307, headers={"location": link})

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from litestar import Response, Router, get
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import FromPath, QueryParameter
 
 from ploti.errors import Code, Fault
 from ploti.model.event import EventType
@@ -31,19 +32,21 @@ from ploti.server.service.read_events import EventPageText
     },
 )
 async def list_events(
-    caller: Caller,
+    caller: NamedDependency[Caller],
     *,
-    backend: Backend,
-    subscription: str,
+    backend: NamedDependency[Backend],
+    subscription: FromPath[SubscriptionId],
     cursor: Annotated[
-        str | None, Parameter(description="The last event applied: an event id.")
+        str | None, QueryParameter(description="The last event applied: an event id.")
     ] = None,
     limit: Limit = PAGE,
     types: Annotated[
-        str | None, Parameter(description="Event types, with commas between; all unless given.")
+        str | None,
+        QueryParameter(description="Event types, with commas between; all unless given."),
     ] = None,
     wait: Annotated[
-        int, Parameter(ge=0, le=LONGEST_WAIT, description="Seconds to wait where nothing is new.")
+        int,
+        QueryParameter(ge=0, le=LONGEST_WAIT, description="Seconds to wait where nothing is new."),
     ] = 0,
 ) -> Response[bytes]:
     """The events after a cursor, oldest first."""
@@ -52,7 +55,7 @@ async def list_events(
     async def read() -> EventPageText:
         return await caller.read(
             lambda tx, who: read_events.read_events(
-                *(tx, who, SubscriptionId(subscription)),
+                *(tx, who, subscription),
                 cursor=cursor,
                 limit=limit,
                 types=wanted,
@@ -69,14 +72,14 @@ async def _read_or_wait(
     read: Callable[[], Awaitable[EventPageText]],
     caller: Caller,
     backend: Backend,
-    subscription: str,
+    subscription: SubscriptionId,
     seconds: int,
 ) -> EventPageText:
     """The first page that moves on, or the last one read when the time is up."""
     who = await caller.admit()
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
-    with backend.waiters.place(SubscriptionId(subscription), key=who.key_id) as place:
+    with backend.waiters.place(subscription, key=who.key_id) as place:
         while True:
             place.bell.clear()
             page = await read()

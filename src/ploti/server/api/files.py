@@ -10,6 +10,8 @@ from urllib.parse import quote
 
 from litestar import Request, Response, get
 from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 from litestar.response import Stream
 
 from ploti.errors import Code, Forbidden
@@ -53,7 +55,7 @@ class OutOfRange(Exception):
     },
 )
 async def get_file(
-    request: Request[object, object, State], backend: Backend, blob: str
+    request: Request[object, object, State], backend: NamedDependency[Backend], blob: FromPath[str]
 ) -> Response[bytes] | Stream:
     """A file of a version; takes `Range` and `If-Range`, and its ETag is its sha256."""
     query = dict(request.query_params.multi_items())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import structlog
 from litestar import get
+from litestar.di import NamedDependency
 
 from ploti.errors import Code, Unavailable
 from ploti.model.wire import Value
@@ -26,7 +27,7 @@ async def get_health() -> Health:
 
 
 @get("/readyz", opt={PROBLEMS: (Code.UNAVAILABLE,)})
-async def get_readiness(backend: Backend) -> Health:
+async def get_readiness(backend: NamedDependency[Backend]) -> Health:
     """The database can be read."""
     try:
         await backend.store.read(lambda tx: tx.keys.is_set_up())

@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 from litestar.connection import ASGIConnection
 from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
-from litestar.params import Parameter, ParameterKwarg
+from litestar.params import ParameterKwarg, QueryParameter
 from litestar.typing import FieldDefinition
 
 from ploti.errors import Fault, NotFound
@@ -24,10 +24,12 @@ LARGEST_NUMBER = 99_999_999
 """Of a version: record ids have eight digits for it."""
 
 Connection = ASGIConnection[BaseRouteHandler, object, object, State]
-Limit = Annotated[int, Parameter(ge=1, le=LONGEST_PAGE, description="The longest page wanted.")]
-Cursor = Annotated[str | None, Parameter(description="`nextCursor` of the page before.")]
+Limit = Annotated[
+    int, QueryParameter(ge=1, le=LONGEST_PAGE, description="The longest page wanted.")
+]
+Cursor = Annotated[str | None, QueryParameter(description="`nextCursor` of the page before.")]
 DryRun = Annotated[
-    bool, Parameter(query="dryRun", description="Do everything but keep nothing of it.")
+    bool, QueryParameter(name="dryRun", description="Do everything but keep nothing of it.")
 ]
 
 OPEN_QUERY = "open_query"
@@ -72,7 +74,7 @@ def query_of(handler: BaseRouteHandler, in_path: frozenset[str]) -> dict[str, Ta
 
 def _take(name: str, field: FieldDefinition) -> Taken:
     rules = field.kwarg_definition
-    query = rules.query if isinstance(rules, ParameterKwarg) else None
+    query = rules.name if isinstance(rules, ParameterKwarg) else None
     return Taken(query or name, field)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from litestar import Router, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 
 from ploti.errors import Code
 from ploti.model.ids import SubscriptionId
@@ -20,7 +22,9 @@ _ONE = {PROBLEMS: (Code.NOT_FOUND,)}
 
 
 @post("/", opt={BODY: NewSubscription})
-async def create_subscription(caller: Caller, *, backend: Backend) -> Subscription:
+async def create_subscription(
+    caller: NamedDependency[Caller], *, backend: NamedDependency[Backend]
+) -> Subscription:
     """Create a subscription; its log begins with an `added` for each dataset it delivers."""
     new = await caller.body(NewSubscription)
     fresh, now = backend.ids.subscription(), backend.clock.now()
@@ -31,7 +35,7 @@ async def create_subscription(caller: Caller, *, backend: Backend) -> Subscripti
 
 @get("/")
 async def list_subscriptions(
-    caller: Caller, *, cursor: Cursor = None, limit: Limit = PAGE
+    caller: NamedDependency[Caller], *, cursor: Cursor = None, limit: Limit = PAGE
 ) -> SubscriptionPage:
     """The workspace's subscriptions, oldest first."""
     return await caller.read(
@@ -40,44 +44,54 @@ async def list_subscriptions(
 
 
 @get("/{subscription:str}", opt=_ONE)
-async def get_subscription(caller: Caller, *, subscription: str) -> Subscription:
+async def get_subscription(
+    caller: NamedDependency[Caller], *, subscription: FromPath[SubscriptionId]
+) -> Subscription:
     """A subscription."""
     return await caller.read(
-        lambda tx, who: read_subscriptions.get_subscription(tx, who, SubscriptionId(subscription))
+        lambda tx, who: read_subscriptions.get_subscription(tx, who, subscription)
     )
 
 
 @patch("/{subscription:str}", opt={BODY: SubscriptionPatch, **_ONE})
 async def update_subscription(
-    caller: Caller, *, backend: Backend, subscription: str
+    caller: NamedDependency[Caller],
+    *,
+    backend: NamedDependency[Backend],
+    subscription: FromPath[SubscriptionId],
 ) -> Subscription:
     """Change a subscription by a JSON merge patch: what is left out stays."""
     wanted = await caller.body(SubscriptionPatch)
     now = backend.clock.now()
     return await caller.write(
         lambda tx, who: change_subscription.update_subscription(
-            tx, who, SubscriptionId(subscription), wanted, now=now
+            tx, who, subscription, wanted, now=now
         )
     )
 
 
 @delete("/{subscription:str}", opt=_ONE)
-async def delete_subscription(caller: Caller, *, subscription: str) -> None:
+async def delete_subscription(
+    caller: NamedDependency[Caller], *, subscription: FromPath[SubscriptionId]
+) -> None:
     """Delete a subscription and its log."""
     await caller.write(
-        lambda tx, who: change_subscription.delete_subscription(
-            tx, who, SubscriptionId(subscription)
-        )
+        lambda tx, who: change_subscription.delete_subscription(tx, who, subscription)
     )
 
 
 @get("/{subscription:str}/manifest", opt=_ONE)
-async def get_manifest(caller: Caller, *, backend: Backend, subscription: str) -> Manifest:
+async def get_manifest(
+    caller: NamedDependency[Caller],
+    *,
+    backend: NamedDependency[Backend],
+    subscription: FromPath[SubscriptionId],
+) -> Manifest:
     """What the subscription delivers now, and the cursor from which to read on."""
     now = backend.clock.now()
     return await caller.read(
         lambda tx, who: read_manifest.get_manifest(
-            tx, who, SubscriptionId(subscription), base=backend.base, now=now
+            tx, who, subscription, base=backend.base, now=now
         )
     )
 

@@ -24,19 +24,12 @@ def run_child(work: Work, *, out_of_memory: tuple[type[Exception], ...] = ()) ->
     `out_of_memory` are the errors besides MemoryError by which libraries say that memory ran out.
     """
     report = int(sys.argv[1])
-    _close_all_but(report)
     task = decode(sys.stdin.buffer.readline(), Task)
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     bind(task.limits)
     result = _attempt(work, task, (MemoryError, *out_of_memory))
     with os.fdopen(report, "wb") as pipe:
         pipe.write(encode(result))
-
-
-def _close_all_but(report: int) -> None:
-    """Whatever library of the server left its descriptors open to children, they end here."""
-    os.closerange(sys.stderr.fileno() + 1, report)
-    os.closerange(report + 1, os.sysconf("SC_OPEN_MAX"))
 
 
 def _attempt(work: Work, task: Task, out_of_memory: tuple[type[Exception], ...]) -> BuildResult:
