@@ -88,7 +88,8 @@ def test_the_sources_name_beside_kmls_own_is_a_column_of_its_own(tmp_path: Path)
             (
                 "<Polygon><outerBoundaryIs><LinearRing><coordinates>0,0 9,0 9,9 0,0</coordinates>"
                 "</LinearRing></outerBoundaryIs><innerBoundaryIs><LinearRing>"
-                "<coordinates>5,1 6,1 6,2 5,1</coordinates></LinearRing></innerBoundaryIs></Polygon>"
+                "<coordinates>5,1 6,1 6,2 5,1</coordinates></LinearRing></innerBoundaryIs>"
+                "</Polygon>"
             ),
             "POLYGON ((0 0, 9 0, 9 9, 0 0), (5 1, 6 1, 6 2, 5 1))",
         ),
