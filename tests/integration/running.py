@@ -54,9 +54,7 @@ class Running:
     def declare(self, dataset: str, **settings: object) -> None:
         raw = {"id": dataset, "title": "T", "place": "us/fl", "topic": "permits", **settings}
         now = self.clock.now()
-        self.write(
-            lambda tx: apply_dataset(tx, DatasetId(dataset), raw, dry_run=False, now=now)
-        )
+        self.write(lambda tx: apply_dataset(tx, DatasetId(dataset), raw, dry_run=False, now=now))
 
     def start(
         self, method: str, path: str, *, key: str | None = "", **options: Any
