@@ -179,6 +179,24 @@ def test_shapes_keep_z_and_null_and_stay_beside_their_attributes(tmp_path: Path)
     assert found.table.geometry.types == ["LineString Z", "MultiLineString Z"]
 
 
+def test_measures_are_kept(tmp_path: Path) -> None:
+    path = archive(tmp_path, ["POINT (1 2)"], dbf([("n", "N", 9, 0)], [[b"1"]]))
+    point = struct.pack("<i3d", 21, 1, 2, 5)
+    box = struct.pack("<2i8d", 1000, 21, 1, 2, 1, 2, 0, 0, 5, 5)
+    words = (100 + 8 + len(point)) // 2
+    record = struct.pack(">2i", 1, len(point) // 2) + point
+    shp = tmp_path / "roads.shp"
+    shp.write_bytes(struct.pack(">i20xi", 9994, words) + box + record)
+    index = struct.pack(">i20xi", 9994, 54) + box + struct.pack(">2i", 50, len(point) // 2)
+    shp.with_suffix(".shx").write_bytes(index)
+    path = tmp_path / "measured.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        for each in sorted(tmp_path.glob("roads.*")):
+            packed.write(each, each.name) if each.suffix != ".zip" else None
+    found = read(ShapefileReader(), path, unpacked(tmp_path))
+    assert [shapely.from_wkb(g).wkt for g in found.column("geometry")] == ["POINT M (1 2 5)"]
+
+
 def test_deleted_records_are_left_out_with_their_shapes(tmp_path: Path) -> None:
     table = dbf([("n", "N", 9, 0)], [[b"1"], [b"*", b"2"], [b"3"]])
     path = archive(tmp_path, ["POINT (1 1)", "POINT (2 2)", "POINT (3 3)"], table)

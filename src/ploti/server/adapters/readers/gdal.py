@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -87,8 +88,11 @@ def batches(
 
 @contextmanager
 def _reason() -> Iterator[None]:
+    """What GDAL only warns of (that it has no name for measures, say) is no matter of ours."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     except MemoryError:
         raise
     except _ERRORS as error:
