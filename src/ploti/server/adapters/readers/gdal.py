@@ -37,7 +37,7 @@ class Layer(NamedTuple):
     """What GDAL says of a layer: its names, the types of its fields, its CRS as it finds it."""
 
     fields: list[str]
-    types: dict[str, tuple[str, str]]
+    types: dict[str, str]
     crs: str | None
     fid: str
     spatial: bool
@@ -56,10 +56,9 @@ def describe(path: str, *, driver: str, layer: str | None = None) -> Layer:
     if info["driver"] != driver:
         raise SourceError(f"the source is not what its name says: it is {info['driver']}")
     names = [str(name) for name in info["fields"]]
-    kinds = zip(info["ogr_types"], info["ogr_subtypes"], strict=True)
     return Layer(
         fields=names,
-        types=dict(zip(names, kinds, strict=True)),
+        types=dict(zip(names, info["ogr_types"], strict=True)),
         crs=info["crs"],
         fid=info["fid_column"] or "OGC_FID",
         spatial=info["geometry_type"] is not None,
