@@ -38,7 +38,8 @@ class Held:
     """A dataset in the destination; `version` is the one whose rows the table has.
 
     `table` is None while there is none of it; `last_event` is the last event acted on (S-36);
-    `reason` says why the state is no better, `left_at` when the dataset left.
+    `reason` says why the state is no better; while it is stuck, `wanted` is the version that the
+    log told of last; `left_at` is when the dataset left.
     """
 
     dataset_id: DatasetId
@@ -49,6 +50,7 @@ class Held:
     row_count: int | None = None
     table: str | None = None
     reason: str | None = None
+    wanted: int | None = None
     last_event: EventId = START
     left_at: Instant | None = None
 

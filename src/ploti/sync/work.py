@@ -130,7 +130,13 @@ class Work:
     def recover(self, held: Held) -> None:
         """Try once to load the current version of a dataset that could not go on (S-37)."""
         reason = f"trying again: {held.reason}"
-        step = Load(dataset_id=held.dataset_id, event=held.last_event, version=None, reason=reason)
+        step = Load(
+            dataset_id=held.dataset_id,
+            event=held.last_event,
+            version=None,
+            reason=reason,
+            at_least=held.wanted or 0,
+        )
         try:
             self._load_version(step, not_yet)
         except _OF_THE_RUN:
@@ -316,7 +322,10 @@ class Work:
     ) -> None:
         """Record that the dataset cannot go on, and why; the others are not concerned."""
         held = self._ledger.held(step.dataset_id)
-        marked = replace(held, state=state, reason=str(error), last_event=step.event)
+        wanted = step.at_least if isinstance(step, Load) else held.wanted
+        marked = replace(
+            held, state=state, reason=str(error), wanted=wanted or None, last_event=step.event
+        )
         moment = Moment.LEAVING if state is State.LEAVING else Moment.STUCK
         self._ledger.tell(moment, marked, str(error))
         if marked != held:
@@ -335,7 +344,13 @@ def _leading_chain(steps: Sequence[Step]) -> list[Apply | Alter]:
 
 def _load_instead(last: Apply | Alter, version: int | None, reason: str) -> Load:
     """The load that does what a chain with this end was to do."""
-    return Load(dataset_id=last.dataset_id, event=last.event, version=version, reason=reason)
+    return Load(
+        dataset_id=last.dataset_id,
+        event=last.event,
+        version=version,
+        reason=reason,
+        at_least=last.version if isinstance(last, Apply) else 0,
+    )
 
 
 def _table(held: Held) -> str:

@@ -39,6 +39,7 @@ _SET_UP = f"""
         row_count BIGINT,
         state VARCHAR NOT NULL,
         reason VARCHAR,
+        wanted_version BIGINT,
         last_event VARCHAR NOT NULL,
         left_at TIMESTAMPTZ,
         changed_at TIMESTAMPTZ NOT NULL
@@ -84,7 +85,7 @@ class DuckDBSession:
     def _datasets(self) -> dict[DatasetId, Held]:
         rows = self._connection.execute(
             "SELECT dataset_id, state, version, schema_version, content_digest, row_count,"
-            f" table_name, reason, last_event, epoch_us(left_at) FROM {_DATASETS}"
+            f" table_name, reason, wanted_version, last_event, epoch_us(left_at) FROM {_DATASETS}"
             " WHERE subscription_id = ? ORDER BY dataset_id",
             [self._subscription_id],
         ).fetchall()
@@ -172,7 +173,8 @@ class DuckDBTransaction:
             [self._subscription_id, held.dataset_id],
         )
         self._connection.execute(
-            f"INSERT INTO {_DATASETS} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::TIMESTAMPTZ, now())",
+            f"INSERT INTO {_DATASETS} VALUES"
+            " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::TIMESTAMPTZ, now())",
             [
                 self._subscription_id,
                 held.dataset_id,
@@ -183,6 +185,7 @@ class DuckDBTransaction:
                 held.row_count,
                 held.state.value,
                 held.reason,
+                held.wanted,
                 held.last_event,
                 held.left_at and str(held.left_at),
             ],
@@ -213,7 +216,9 @@ class DuckDBTransaction:
 
 
 def _held(row: tuple[object, ...]) -> Held:
-    dataset_id, state, version, schema_version, digest, rows, table, reason, event, left = row
+    dataset_id, state, version, schema_version, digest, rows, table, reason, wanted, event, left = (
+        row
+    )
     return Held(
         dataset_id=DatasetId(str(dataset_id)),
         state=State(str(state)),
@@ -223,6 +228,7 @@ def _held(row: tuple[object, ...]) -> Held:
         row_count=_number(rows),
         table=_text(table),
         reason=_text(reason),
+        wanted=_number(wanted),
         last_event=EventId(str(event)),
         left_at=_instant(_number(left)),
     )
