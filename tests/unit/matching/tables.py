@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,7 @@ class Matched:
     evidence: dict[int, str | None]
     proposals: dict[int, int]
     report: Report
+    cpu_seconds: float
 
     def of(self, stage: Stage) -> dict[int, int]:
         return {new: old for new, old in self.links.items() if self.stages[new] is stage}
@@ -106,10 +108,12 @@ def matched(
         continuation=continuation,
         budget=budget or Budget(),
     )
-    return _read(tables, match(tables.run, question), old)
+    begun = time.process_time()
+    report = match(tables.run, question)
+    return _read(tables, report, old, cpu_seconds=time.process_time() - begun)
 
 
-def _read(tables: Tables, report: Report, old: Sequence[Record]) -> Matched:
+def _read(tables: Tables, report: Report, old: Sequence[Record], *, cpu_seconds: float) -> Matched:
     places = {record_id(i): i for i in range(len(old))}
     links = tables.run("SELECT position, record_id, stage, evidence FROM match_links")
     proposals = tables.run("SELECT position, record_id FROM match_proposals")
@@ -119,6 +123,7 @@ def _read(tables: Tables, report: Report, old: Sequence[Record]) -> Matched:
         evidence={p: e for p, *_, e in links},
         proposals={p: places[r] for p, r in proposals},
         report=report,
+        cpu_seconds=cpu_seconds,
     )
 
 
