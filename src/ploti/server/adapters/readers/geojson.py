@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -72,11 +73,19 @@ class GeoJsonReader:
         as_json = frozenset(name for name, kind in declared.items() if kind == "json")
         as_text = frozenset(declared) - as_json
         reading = _Reading(folder, as_json=as_json, as_text=as_text)
-        reading.read(path)
+        reading.read(path, self)
         if unclear := reading.columns.unclear():
             reading = _Reading(folder, as_json=as_json | unclear, as_text=as_text)
-            reading.read(path)
+            reading.read(path, self)
         return reading.table()
+
+    def stream(self, file: BinaryIO) -> JsonStream:
+        """The text of a file; formats of the same kind take it otherwise."""
+        return JsonStream(file)
+
+    def features(self, stream: JsonStream) -> Iterator[bytes]:
+        """The text of each feature, as the stream passes it."""
+        return _features(stream)
 
 
 class _Reading:
@@ -92,11 +101,11 @@ class _Reading:
         self._geometries: list[bytes | None] = []
         self._bytes = 0
 
-    def read(self, path: str) -> None:
+    def read(self, path: str, reader: GeoJsonReader) -> None:
         """Read the file into parts."""
         with Path(path).open("rb") as file:
-            stream = JsonStream(file)
-            for text in _features(stream):
+            stream = reader.stream(file)
+            for text in reader.features(stream):
                 self._count += 1
                 try:
                     self._add(text)
