@@ -175,9 +175,9 @@ def digest_sql(
     row = _row_sql(_by_name(schema), record_id, own)
     return f"""
         SELECT bucket, count(*)::BIGINT AS rows,
-            sum(('0x' || hash[1:16])::UBIGINT::HUGEINT) AS high,
-            sum(('0x' || hash[17:32])::UBIGINT::HUGEINT) AS low
-        FROM (SELECT sha256({record_id})[1:2] AS bucket, sha256({row}) AS hash FROM {relation})
+            sum(('0x' || left(hash, 16))::UBIGINT) AS high,
+            sum(('0x' || substr(hash, 17, 16))::UBIGINT) AS low
+        FROM (SELECT left(sha256({record_id}), 2) AS bucket, sha256({row}) AS hash FROM {relation})
         GROUP BY bucket
     """  # noqa: S608 - every name goes through `identifier` or `literal`
 

@@ -34,8 +34,8 @@ class PlannedColumn(NamedTuple):
     """A column of the state: `types` are those that it may have, from the narrowest on.
 
     The first type that holds every one of its texts is the column's. `settled` says that its type
-    is the base's or declared, so that a value may be written in another way; `fixed`, that staff
-    declared it and a text that does not fit is a fault.
+    is the base's, declared, or stated by the source, so that a value may be written in another
+    way; `fixed`, that staff declared it and a text that does not fit is a fault.
     """
 
     name: str
@@ -47,13 +47,9 @@ class PlannedColumn(NamedTuple):
     fixed: bool
 
     @property
-    def may_become_double(self) -> bool:
-        """Whether its whole numbers of the base may have to be doubles."""
-        return self.settled and self.types[:2] == ("int64", "float64")
-
-    def without_double(self) -> PlannedColumn:
-        """The same column where doubles do not hold the base's numbers."""
-        return self._replace(types=tuple(type_ for type_ in self.types if type_ != "float64"))
+    def type(self) -> str:
+        """The type that it has as things stand."""
+        return self.types[0]
 
     def text(self, type_: str) -> str:
         """SQL of the text that is read as this type."""
@@ -103,6 +99,8 @@ def _plan(
         types: tuple[str, ...] = (declared,)
     elif base:
         types = (base.type, *_WIDER.get(base.type, ("string",) if base.type != "string" else ()))
+    elif raw.type:
+        types = (raw.type, *(("string",) if raw.type != "string" else ()))
     elif name in declaration.key and raw.kind is RawKind.TEXT:
         types = ("string",)
     else:
@@ -113,7 +111,7 @@ def _plan(
         kind=raw.kind,
         field=raw.field,
         types=types,
-        settled=bool(declared or base),
+        settled=bool(declared or base or raw.type),
         fixed=bool(declared),
     )
 
@@ -123,7 +121,7 @@ def _check_known(declaration: Declaration, names: Sequence[str], base: Schema | 
     missing = [name for name in declaration.key if name not in names]
     if missing:
         raise SourceError(f"the source has no column {_listed(missing)}, which is the key; {there}")
-    known = {*names, *(column.name for column in base.columns if base)} if base else set(names)
+    known = {*names, *(column.name for column in base.columns)} if base else set(names)
     strange = [name for name in declaration.columns if name not in known]
     if strange:
         raise SourceError(f"the source has no column {_listed(strange)}, as declared; {there}")

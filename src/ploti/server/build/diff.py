@@ -18,6 +18,9 @@ from ploti.server.build.shape import Shape, base_hashed
 DIFF = "diff"
 """The table of what differs: `base_pos` and `new_pos`, rows in the base and in the shaped table."""
 
+Box = tuple[float, float, float, float]
+"""Least x and y, greatest x and y."""
+
 _EXAMPLES = 5
 
 
@@ -72,15 +75,12 @@ def changed_sql(shaped: str, shape: Shape) -> str:
     )
 
 
-def box_sql(rows: str) -> str:
-    """SQL of one row: the box of the centres of new records (least x, y, greatest x, y)."""
-    return (
-        "SELECT min(centre.x), min(centre.y), max(centre.x), max(centre.y)"
-        f" FROM (SELECT ploti_centre(g) AS centre FROM {rows})"
-    )
+def geometries_sql(rows: str) -> str:
+    """SQL of the geometries of new records."""
+    return f"SELECT g FROM {rows}"
 
 
-def ordered_sql(rows: str, shape: Shape, *, box: Sequence[object]) -> str:
+def ordered_sql(rows: str, shape: Shape, *, box: Box | None) -> str:
     """SQL of new records under their names, in the order in which they are numbered.
 
     The order is (place along a Hilbert curve over their box, none last; key as text; columns in
@@ -88,7 +88,7 @@ def ordered_sql(rows: str, shape: Shape, *, box: Sequence[object]) -> str:
     """
     order = [f"{field}::VARCHAR" for field in shape.key_fields]
     order += [f"{field} NULLS LAST" for field in shape.fields.values()]
-    if shape.geometry and box[0] is not None:
+    if box:
         corners = ", ".join(f"{corner!r}::DOUBLE" for corner in box)
         order.insert(0, f"ploti_place(g, {corners}) NULLS LAST")
     return f"SELECT {named_fields(shape)} FROM {rows} ORDER BY {', '.join(order)}"

@@ -7,10 +7,9 @@ Types are tried while reading and proved by the masks, so that a right guess rea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ploti.errors import SourceError
 from ploti.model.admin import Finding
 from ploti.model.schema import Column, Geometry, Schema
 from ploti.model.sql import identifier
@@ -36,10 +35,9 @@ class ShapedGeometry(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The columns of a state with the type of each, and its geometry."""
+    """The columns of a state, its geometry and its key."""
 
     columns: tuple[PlannedColumn, ...]
-    types: tuple[str, ...]
     geometry: ShapedGeometry | None
     key: tuple[str, ...]
 
@@ -63,10 +61,8 @@ class Shape(NamedTuple):
     @property
     def named_types(self) -> dict[str, str]:
         """The type of each column, by name, the geometry last."""
-        names = [column.name for column in self.columns]
-        return dict(zip(names, self.types, strict=True)) | (
-            {GEOMETRY: "geometry"} if self.geometry else {}
-        )
+        named = {column.name: column.type for column in self.columns}
+        return named | ({GEOMETRY: "geometry"} if self.geometry else {})
 
 
 def plan_geometry(
@@ -96,54 +92,39 @@ def plan_geometry(
 
 
 def evidence_sql(relation: str, columns: Sequence[PlannedColumn], *, rows: int | None) -> str:
-    """SQL of one row: for each column its texts that are not null, and whether each type fits."""
-    wanted: list[str] = []
-    for column in columns:
-        field = identifier(column.field)
-        wanted.append(f"count({field})")
-        wanted += [
-            f"coalesce(bool_and({column.holds(type_)}) FILTER ({field} IS NOT NULL), true)"
-            for type_ in column.types
-        ]
+    """SQL of one row: for each column and each of its types, whether the type holds every text."""
+    wanted = [
+        f"coalesce(bool_and({column.holds(type_)}) FILTER ({identifier(column.field)} IS NOT NULL),"
+        " true)"
+        for column in columns
+        for type_ in column.types
+    ]
     limit = f" LIMIT {rows}" if rows else ""
     return f"SELECT {', '.join(wanted)} FROM (SELECT * FROM {relation}{limit})"
 
 
-class Evidence(NamedTuple):
-    """How many texts of a column were looked at, and which of its types hold them all."""
-
-    texts: int
-    fitting: tuple[str, ...]
-
-
-def read_evidence(columns: Sequence[PlannedColumn], found: Sequence[object]) -> list[Evidence]:
-    """The row of `evidence_sql`, by column."""
-    values = iter(found)
-    evidence: list[Evidence] = []
-    for column in columns:
-        count = next(values)
-        assert isinstance(count, int)
-        fitting = tuple(type_ for type_ in column.types if next(values))
-        evidence.append(Evidence(texts=count, fitting=fitting))
-    return evidence
+def ruled_out(columns: Sequence[PlannedColumn], found: Sequence[object]) -> list[PlannedColumn]:
+    """The columns without the types that the row of `evidence_sql` rules out."""
+    fits = iter(found)
+    return [
+        column._replace(types=tuple(type_ for type_ in column.types if next(fits)))
+        for column in columns
+    ]
 
 
-def choose_type(column: PlannedColumn, evidence: Evidence) -> str:
-    """The column's type; one without a single value is a `string` until staff declare it."""
-    if evidence.texts == 0 and not column.settled:
-        return "string"
-    if not evidence.fitting:
-        raise SourceError(
-            f"the column {column.name} is declared {column.types[0]}, and has values that are none"
-        )
-    return evidence.fitting[0]
+def unfit_sql(relation: str, column: PlannedColumn) -> str:
+    """SQL of one row: how many texts the column's first type does not hold, and one of them."""
+    field = identifier(column.field)
+    return (
+        f"SELECT count(*), min({field}) FROM {relation}"
+        f" WHERE {field} IS NOT NULL AND NOT {column.holds(column.type)}"
+    )
 
 
 def shape_sql(relation: str, shape: Shape, *, base: Schema | None) -> str:
     """SQL of the shaped table."""
     values = [
-        f"{column.value(type_)} AS c{number}"
-        for number, (column, type_) in enumerate(zip(shape.columns, shape.types, strict=True))
+        f"{column.value(column.type)} AS c{number}" for number, column in enumerate(shape.columns)
     ]
     if shape.geometry:
         values += [f"{shape.geometry.wkb} AS g", f"{shape.geometry.faulty} AS faulty"]
@@ -157,11 +138,11 @@ def shape_sql(relation: str, shape: Shape, *, base: Schema | None) -> str:
 def _masks(shape: Shape) -> list[str]:
     """Each a number whose bits say which columns' texts do not fit."""
     bits = [
-        f"CASE WHEN {identifier(column.field)} IS NOT NULL AND NOT {column.holds(type_)}"
+        f"CASE WHEN {identifier(column.field)} IS NOT NULL AND NOT {column.holds(column.type)}"
         f" THEN {1 << number % _BITS} ELSE 0 END"
-        if type_ != "string"
+        if column.type != "string"
         else None
-        for number, (column, type_) in enumerate(zip(shape.columns, shape.types, strict=True))
+        for number, column in enumerate(shape.columns)
     ]
     masks = [bits[start : start + _BITS] for start in range(0, len(bits), _BITS)]
     return [f"({' + '.join(filter(None, mask)) or '0'})::BIGINT" for mask in masks]
@@ -183,6 +164,17 @@ def misfits(shape: Shape, masks: Sequence[int]) -> list[PlannedColumn]:
         for number, column in enumerate(shape.columns)
         if masks[number // _BITS] >> number % _BITS & 1
     ]
+
+
+def without_empty(shape: Shape, *, nulls: Mapping[str, int], rows: int) -> Shape:
+    """The shape with each new column that has no value at all as a `string`."""
+    columns = [
+        column._replace(types=("string",))
+        if not column.settled and nulls[shape.field(column.name)] == rows
+        else column
+        for column in shape.columns
+    ]
+    return shape._replace(columns=tuple(columns))
 
 
 def hashed_fields(shape: Shape, base: Schema | None) -> list[str]:
@@ -252,7 +244,7 @@ def is_exact_sql(snapshot: str, column: str) -> str:
 
 
 def make_schema(
-    shape: Shape, *, nulls: dict[str, int], base: Schema | None, types: Sequence[str]
+    shape: Shape, *, nulls: Mapping[str, int], base: Schema | None, types: Sequence[str]
 ) -> Schema:
     """The version's schema; `nulls` are those of each column of the shaped table.
 

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 from ploti.model.digest import Buckets
 from ploti.model.schema import Schema
 from ploti.server.build.candidate import Base, BuiltFile, FileRole
+from ploti.server.build.diff import Box
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawColumn, RawGeometry, RawKind, RawTable
 
@@ -79,11 +80,10 @@ class Written(NamedTuple):
 class Engine(Protocol):
     """Runs SQL over tables and files in the order's folder, and writes a version's files.
 
-    Its SQL is DuckDB's with five functions more: `ploti_point(x, y, precision)` and
+    Its SQL is DuckDB's with four functions more: `ploti_point(x, y, precision)` and
     `ploti_geometry(wkb, precision)` give canonical WKB (a precision of 0 rounds nothing),
-    `ploti_centre(wkb)` the middle of its box as a struct of x and y, `ploti_place(wkb, left, low,
-    right, high)` the place of that middle along a Hilbert curve over the box given, and
-    `ploti_json(text)` canonical JSON, null where the text is none.
+    `ploti_place(wkb, left, low, right, high)` the place of the middle of its box along a Hilbert
+    curve over the box given, and `ploti_json(text)` canonical JSON, null where the text is none.
     """
 
     @property
@@ -105,6 +105,10 @@ class Engine(Protocol):
 
     def keep(self, sql: str, *, name: str) -> Kept:
         """Run a query once and keep its rows in a file of this name."""
+        ...
+
+    def box(self, sql: str) -> Box | None:
+        """The box of the middles of the geometries that a query gives; None where there are none."""
         ...
 
     def write_first(self, sql: str, *, schema: Schema, version: int) -> Written:

@@ -90,7 +90,7 @@ def _first(state: State, order: BuildOrder, engine: Engine) -> Candidate:
 
 def _ordered(rows: str, state: State, engine: Engine) -> str:
     """SQL of new records in the order of their numbers."""
-    box = engine.rows(diff.box_sql(rows))[0] if state.shape.geometry else (None,)
+    box = engine.box(diff.geometries_sql(rows)) if state.shape.geometry else None
     return diff.ordered_sql(rows, state.shape, box=box)
 
 

@@ -11,7 +11,7 @@ from ploti.model.schema import Schema
 from ploti.server.build import diff, shape
 from ploti.server.build.candidate import Base, BuildOrder
 from ploti.server.build.columns import PlannedColumn, check_key, plan_columns
-from ploti.server.build.shape import Shape
+from ploti.server.build.shape import Shape, ShapedGeometry
 from ploti.server.ports.building import Engine, Kept, RawTable, Reader
 from ploti.server.sources import formats
 
@@ -34,15 +34,10 @@ def shape_state(order: BuildOrder, *, readers: Sequence[Reader], engine: Engine)
     base = order.base.schema if order.base else None
     check_key(order.declaration, base)
     raw = _read(order, readers, engine)
-    columns = plan_columns(raw, declaration=order.declaration, base=base)
-    types = _sampled_types(columns, raw, engine)
-    planned = Shape(
-        columns=tuple(columns),
-        types=tuple(types[column.name] for column in columns),
-        geometry=shape.plan_geometry(raw, declaration=order.declaration, columns=columns),
-        key=tuple(order.declaration.key),
-    )
-    shaped, kept, faulty = _keep(planned, order, raw, engine)
+    planned = plan_columns(raw, declaration=order.declaration, base=base)
+    columns = _sampled(planned, raw, engine)
+    geometry = shape.plan_geometry(raw, declaration=order.declaration, columns=columns)
+    shaped, kept, faulty = _keep(columns, geometry, order, raw, engine)
     return State(
         shape=shaped,
         kept=kept,
@@ -62,40 +57,43 @@ def _read(order: BuildOrder, readers: Sequence[Reader], engine: Engine) -> RawTa
     return reader.read(order.source, declaration=order.declaration, folder=order.folder)
 
 
-def _sampled_types(
+def _sampled(
     columns: Sequence[PlannedColumn], raw: RawTable, engine: Engine
-) -> dict[str, str]:
-    """The types of the first rows; where these are all null, of all rows."""
-    open_ = [column for column in columns if not column.settled and len(column.types) > 1]
-    types = {column.name: column.types[0] for column in columns}
-    if open_:
-        sample = engine.rows(shape.evidence_sql(raw.relation, open_, rows=shape.SAMPLE))[0]
-        evidence = dict(zip(open_, shape.read_evidence(open_, sample), strict=True))
-        types |= {column.name: shape.choose_type(column, evidence[column]) for column in open_}
-        unseen = [column for column in open_ if not evidence[column].texts]
-        types |= _proved_types(unseen, raw, engine)
-    return types
+) -> list[PlannedColumn]:
+    """The columns whose types a few rows tell more of, without those that they rule out."""
+    new = [column for column in columns if not column.settled]
+    looked = _look(new, raw.sample or raw.relation, engine, rows=shape.SAMPLE)
+    return _replace(columns, looked)
 
 
-def _proved_types(
-    columns: Sequence[PlannedColumn], raw: RawTable, engine: Engine
-) -> dict[str, str]:
-    """The first type of each column that holds its texts in all rows."""
-    if not columns:
-        return {}
-    found = engine.rows(shape.evidence_sql(raw.relation, columns, rows=None))[0]
-    evidence = shape.read_evidence(columns, found)
-    return {
-        column.name: shape.choose_type(column, seen)
-        for column, seen in zip(columns, evidence, strict=True)
-    }
+def _look(
+    columns: Sequence[PlannedColumn], relation: str, engine: Engine, *, rows: int | None
+) -> list[PlannedColumn]:
+    """The columns without the types that the rows looked at rule out."""
+    open_ = [column for column in columns if len(column.types) > 1]
+    if not open_:
+        return list(columns)
+    found = engine.rows(shape.evidence_sql(relation, open_, rows=rows))[0]
+    return _replace(columns, shape.ruled_out(open_, found))
+
+
+def _replace(
+    columns: Sequence[PlannedColumn], others: Sequence[PlannedColumn]
+) -> list[PlannedColumn]:
+    by_name = {column.name: column for column in others}
+    return [by_name.get(column.name, column) for column in columns]
 
 
 def _keep(
-    planned: Shape, order: BuildOrder, raw: RawTable, engine: Engine
+    columns: Sequence[PlannedColumn],
+    geometry: ShapedGeometry | None,
+    order: BuildOrder,
+    raw: RawTable,
+    engine: Engine,
 ) -> tuple[Shape, Kept, int]:
-    """The state kept in types that hold all rows; a wrong guess costs a second reading."""
+    """The state kept in types that hold all rows; a settled type that does not costs a second go."""
     base = order.base.schema if order.base else None
+    planned = Shape(columns=tuple(columns), geometry=geometry, key=tuple(order.declaration.key))
     kept = engine.keep(shape.shape_sql(raw.relation, planned, base=base), name="shaped")
     rows, faulty, *masks = cast(
         "tuple[int, ...]", engine.rows(shape.proof_sql(kept.relation, planned))[0]
@@ -104,31 +102,33 @@ def _keep(
         raise SourceError(f"only {rows} of the source's {raw.rows} rows could be read")
     wrong = shape.misfits(planned, masks)
     if not wrong:
-        return planned, kept, faulty
-    again = _proved_types(_widened(wrong, order, engine), raw, engine)
-    types = [
-        again.get(column.name, type_)
-        for column, type_ in zip(planned.columns, planned.types, strict=True)
-    ]
-    shaped = planned._replace(types=tuple(types))
+        return shape.without_empty(planned, nulls=kept.nulls, rows=rows), kept, faulty
+    wider = _widen(wrong, order.base, raw, engine)
+    shaped = planned._replace(columns=tuple(_replace(columns, wider)))
     kept = engine.keep(shape.shape_sql(raw.relation, shaped, base=base), name="retyped")
-    return shaped, kept, faulty
+    return shape.without_empty(shaped, nulls=kept.nulls, rows=rows), kept, faulty
 
 
-def _widened(
-    columns: Sequence[PlannedColumn], order: BuildOrder, engine: Engine
+def _widen(
+    columns: Sequence[PlannedColumn], base: Base | None, raw: RawTable, engine: Engine
 ) -> list[PlannedColumn]:
-    """The columns without the types that cannot hold what the base has in them."""
-    return [
-        column
-        if order.base is None or _holds_base(column, order.base, engine)
-        else column.without_double()
-        for column in columns
-    ]
+    """The columns in the narrowest type that holds the values of both states."""
+    wider: list[PlannedColumn] = []
+    for column in columns:
+        if column.fixed:
+            unfit, example = engine.rows(shape.unfit_sql(raw.relation, column))[0]
+            raise SourceError(
+                f"the column {column.name} is declared {column.types[0]}, which {unfit} of its"
+                f" values are not, such as '{example}'"
+            )
+        types = column.types[1:]
+        if types[0] == "float64" and base and not _holds_base(column, base, engine):
+            types = types[1:]
+        wider.append(column._replace(types=types))
+    return _look(wider, raw.relation, engine, rows=None)
 
 
 def _holds_base(column: PlannedColumn, base: Base, engine: Engine) -> bool:
-    if not column.may_become_double:
-        return True
+    """Whether doubles hold the base's whole numbers exactly."""
     sql = shape.is_exact_sql(diff.snapshot_relation(base.snapshot), column.name)
     return bool(engine.rows(sql)[0][0])

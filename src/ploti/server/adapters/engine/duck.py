@@ -13,13 +13,16 @@ import pyarrow.parquet as pq
 from ploti.errors import SourceError
 from ploti.model.schema import Schema
 from ploti.model.sql import literal
-from ploti.server.adapters.engine import functions
+from ploti.server.adapters.engine import functions, wkb
 from ploti.server.adapters.engine.listing import write_lines
 from ploti.server.adapters.engine.sealing import seal
 from ploti.server.adapters.engine.snapshot import write_first
 from ploti.server.adapters.engine.walk import Walk
 from ploti.server.build.candidate import BuiltFile, FileRole
+from ploti.server.build.diff import Box
 from ploti.server.ports.building import Kept, NextVersion, Written
+
+_BATCH = 100_000
 
 
 class DuckEngine:
@@ -79,6 +82,11 @@ class DuckEngine:
                 nulls[column.path_in_schema] += column.statistics.null_count
         relation = f"read_parquet({literal(str(path))}, file_row_number=true)"
         return Kept(relation=relation, rows=found.num_rows, nulls=nulls)
+
+    def box(self, sql: str) -> Box | None:
+        """The box of the middles of the geometries that a query gives; None where there are none."""
+        batches = self._connection.sql(sql).to_arrow_reader(_BATCH)
+        return wkb.box_of(wkb.centres(batch.column(0)) for batch in batches)
 
     def write_first(self, sql: str, *, schema: Schema, version: int) -> Written:
         """Write the snapshot of a first version, whose records come numbered in their order."""

@@ -13,11 +13,9 @@ from ploti.server.adapters.engine.canonical_json import canonical_json
 
 def register(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the functions of the `Engine` port known to a connection and its cursors."""
-    centre = duckdb.struct_type({"x": DOUBLE, "y": DOUBLE})
     functions: list[tuple[str, object, list[DuckDBPyType], DuckDBPyType]] = [
         ("ploti_point", _point, [DOUBLE, DOUBLE, DOUBLE], BLOB),
         ("ploti_geometry", _geometry, [BLOB, DOUBLE], BLOB),
-        ("ploti_centre", _centre, [BLOB], centre),
         ("ploti_place", _place, [BLOB, DOUBLE, DOUBLE, DOUBLE, DOUBLE], BIGINT),
         ("ploti_json", _json, [VARCHAR], VARCHAR),
     ]
@@ -48,19 +46,14 @@ def _geometry(column: pa.Array, precision: pa.Array) -> pa.Array:
     return wkb.canonical_wkb(_whole(column), precision[0].as_py())
 
 
-def _centre(column: pa.Array) -> pa.Array:
-    middles = wkb.centres(_whole(column))
-    missing = np.isnan(middles)
-    axes = [pa.array(middles[:, axis], mask=missing[:, axis]) for axis in (0, 1)]
-    return pa.StructArray.from_arrays(axes, ["x", "y"])
-
-
 def _place(
     column: pa.Array, left: pa.Array, low: pa.Array, right: pa.Array, high: pa.Array
 ) -> pa.Array:
     box = (left[0].as_py(), low[0].as_py(), right[0].as_py(), high[0].as_py())
-    places, known = hilbert.place(wkb.centres(_whole(column)), box)
-    return pa.array(places, mask=~known)
+    middles = wkb.centres(_whole(column))
+    places = np.zeros(len(column), np.int64)
+    places[middles.known] = hilbert.place(middles.values, box)
+    return pa.array(places, mask=~middles.known)
 
 
 def _json(column: pa.Array) -> pa.Array:

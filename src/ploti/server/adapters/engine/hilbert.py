@@ -11,16 +11,12 @@ _LAST = (1 << _BITS) - 1
 Numbers = npt.NDArray[np.int64]
 
 
-def place(
-    centres: npt.NDArray[np.float64], box: tuple[float, float, float, float]
-) -> tuple[Numbers, npt.NDArray[np.bool_]]:
-    """The place of each centre (x, y) in the box (least x, y, greatest x, y), and which have one."""
-    known = ~np.isnan(centres).any(axis=1)
-    places = np.zeros(len(centres), np.int64)
-    x = _scale(centres[known, 0], box[0], box[2])
-    y = _scale(centres[known, 1], box[1], box[3])
-    places[known] = along(x, y)
-    return places, known
+def place(centres: npt.NDArray[np.float64], box: tuple[float, float, float, float]) -> Numbers:
+    """The place of each centre (x, y) in the box (least x, y, greatest x, y)."""
+    return along(
+        _scale(centres[:, 0], box[0], box[2]),
+        _scale(centres[:, 1], box[1], box[3]),
+    )
 
 
 def _scale(values: npt.NDArray[np.float64], least: float, greatest: float) -> Numbers:
@@ -33,13 +29,34 @@ def _scale(values: npt.NDArray[np.float64], least: float, greatest: float) -> Nu
 
 def along(x: Numbers, y: Numbers) -> Numbers:
     """The distance along the curve of whole coordinates from 0 to 2^31 - 1."""
-    distance = np.zeros_like(x)
-    for bit in range(_BITS - 1, -1, -1):
-        right, up = x >> bit & 1, y >> bit & 1
-        distance = distance << 2 | (3 * right) ^ up
-        flip = (1 - up) * right
-        mirror = -flip & _LAST
-        x, y = x ^ mirror, y ^ mirror
-        swap = up == 0
-        x, y = np.where(swap, y, x), np.where(swap, x, y)
+    distance = np.zeros(len(x), np.int64)
+    state = np.full(len(x), _START, np.int64)
+    for shift in range(_BITS + 1 - _STEP, -1, -_STEP):
+        cell = state << 8 | (x >> shift & 15) << 4 | (y >> shift & 15)
+        distance = distance << 8 | _DISTANCES[cell]
+        state = _STATES[cell]
     return distance
+
+
+_STEP = 4
+_START = 1
+"""Eight steps of four bits are 32: the first bit, always 0, turns the curve, and is met turned."""
+
+
+def _tables() -> tuple[Numbers, Numbers]:
+    """For each state and four bits of either axis: the distance, and the state that follows.
+
+    A state says whether what follows is seen with its axes swapped (1) or both mirrored (2).
+    """
+    state, x, y = (axis.ravel() for axis in np.indices((4, 16, 16)))
+    distance = np.zeros_like(x)
+    for bit in range(_STEP - 1, -1, -1):
+        mirror, swap = state >> 1, state & 1
+        right, up = (x >> bit & 1) ^ mirror, (y >> bit & 1) ^ mirror
+        right, up = np.where(swap, up, right), np.where(swap, right, up)
+        distance = distance << 2 | (3 * right) ^ up
+        state = state ^ (1 - up) ^ ((1 - up) & right) << 1
+    return distance, state
+
+
+_DISTANCES, _STATES = _tables()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -129,11 +130,42 @@ def boxes(column: pa.Array) -> Doubles:
     return boxes_
 
 
-def centres(column: pa.Array) -> Doubles:
-    """The middle of each value's box; NaN for what has none, or one without end."""
-    found = boxes(column)
-    middles = found[:, :2] / 2 + found[:, 2:] / 2
-    return np.where(np.isfinite(middles).all(axis=1, keepdims=True), middles, np.nan)
+class Centres(NamedTuple):
+    """The middle (x, y) of each value's box, of the values that have one, and which those are."""
+
+    values: Doubles
+    known: Mask
+
+
+def centres(column: pa.Array) -> Centres:
+    """The middles of a column's values; those that are null, empty or without end have none."""
+    found = raw(column)
+    middles = point_coordinates(found)
+    known = found.valid
+    if middles is None:
+        bounds = boxes(column)
+        middles, known = bounds[:, :2] / 2 + bounds[:, 2:] / 2, np.ones(len(column), np.bool_)
+    if np.isfinite(middles).all():
+        return Centres(values=middles, known=known)
+    finite = np.isfinite(middles).all(axis=1)
+    known = known.copy()
+    known[known] = finite
+    return Centres(values=middles[finite], known=known)
+
+
+def box_of(found: Iterable[Centres]) -> tuple[float, float, float, float] | None:
+    """The box of many middles; None where there are none."""
+    ends = [
+        np.hstack([middles.values.min(axis=0), middles.values.max(axis=0)])
+        for middles in found
+        if len(middles.values)
+    ]
+    if not ends:
+        return None
+    corners = np.vstack(ends)
+    left, low = corners[:, :2].min(axis=0).tolist()
+    right, high = corners[:, 2:].max(axis=0).tolist()
+    return left, low, right, high
 
 
 def kinds(column: pa.Array) -> set[str]:

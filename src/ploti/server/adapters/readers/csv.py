@@ -25,12 +25,16 @@ from ploti.server.sources.declaration import Declaration
 _SMALLEST_LIMIT = 2 << 20
 """Bytes of a record for which DuckDB is always prepared."""
 
+_SAMPLE = 64 << 10
+"""Bytes of each block of a large file that go into its sample."""
+
 _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 class _Scan(NamedTuple):
     header: list[str]
     facts: Facts
+    parts: list[bytes]
 
 
 class CsvReader:
@@ -52,9 +56,10 @@ class CsvReader:
         del declaration
         scan = _scan(Path(path))
         if not scan.facts.plain:
-            path = _clean(Path(path), Path(folder) / "clean.csv")
+            path = _clean(Path(path), Path(folder, "clean.csv"))
         names = [name.replace("\0", "") for name in scan.header]
         fields = [f"f{number}" for number in range(len(names))]
+        sample = _sample(scan, Path(folder, "sample.csv"))
         return RawTable(
             relation=_relation(path, fields, scan.facts),
             columns=[
@@ -62,22 +67,38 @@ class CsvReader:
                 for name, field in zip(names, fields, strict=True)
             ],
             geometry=None,
+            sample=sample and _relation(sample, fields, scan.facts),
             rows=scan.facts.records - scan.facts.blanks - 1,
             findings=_findings(scan.facts),
         )
 
 
 def _scan(path: Path) -> _Scan:
-    facts, header = Facts(), list[str]()
+    facts, header, parts = Facts(), list[str](), list[bytes]()
     for block in blocks(path):
         found = analyse(block)
         header = header or _header(block, found)
         if header:
             check_fields(block, found, columns=len(header))
         facts.add(block, found)
+        parts.append(_first_records(block, found))
     if not header:
         raise SourceError("the source is empty: it has no header")
-    return _Scan(header=header, facts=facts)
+    return _Scan(header=header, facts=facts, parts=parts)
+
+
+def _first_records(block: Block, found: Structure) -> bytes:
+    """Whole records from a block's beginning, one at least."""
+    last = max(1, int(found.ends.searchsorted(_SAMPLE)))
+    return block.data[: int(found.ends[last - 1]) + 1].tobytes()
+
+
+def _sample(scan: _Scan, path: Path) -> str | None:
+    """A file of records from every block; none of a file that has only one, or is not plain."""
+    if len(scan.parts) == 1 or not scan.facts.plain:
+        return None
+    path.write_bytes(b"".join(scan.parts))
+    return str(path)
 
 
 def _header(block: Block, found: Structure) -> list[str]:
@@ -87,7 +108,7 @@ def _header(block: Block, found: Structure) -> list[str]:
         return []
     first = int(filled[0])
     start = int(found.ends[first - 1]) + 1 if first else 0
-    text = block.data[start : int(found.ends[first])].decode("utf-8").removesuffix("\r")
+    text = block.data[start : int(found.ends[first])].tobytes().decode().removesuffix("\r")
     names = next(csv.reader(io.StringIO(text, newline="")))
     for separator, kind in _OTHER_SEPARATORS.items():
         if len(names) == 1 and separator in names[0]:

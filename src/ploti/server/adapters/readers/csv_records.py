@@ -27,27 +27,33 @@ Positions = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
 
-class Block(NamedTuple):
-    """Whole records of a file, without zero bytes, and which bytes lie outside quotes.
+class Marks(NamedTuple):
+    """Positions of commas and ends of records outside quotes, of the CRs in CRLF, and of quotes.
 
-    `outside` is None where there are no quotes; of a pair, the closing quote lies outside.
+    Quotes come in turn: the first opens, the second closes, and so on.
     """
 
-    data: bytes
-    outside: Mask | None
+    places: Positions
+    returns: Positions
+    quotes: Positions
+
+
+class Block(NamedTuple):
+    """Whole records of a file, without zero bytes, with what separates them."""
+
+    data: Bytes
+    marks: Marks
     first_line: int
     zeros: int
 
 
 class Structure(NamedTuple):
-    """The bytes that separate: ends of records, fields in each, and carriage returns of CRLF."""
+    """The records of a block: where each ends, its fields, its bytes without the line's end."""
 
     ends: Positions
     fields: Positions
     lengths: Positions
-    returns: Positions
     lone_returns: int
-    quoted_breaks: bool
 
     @property
     def blank(self) -> Mask:
@@ -60,22 +66,22 @@ class Facts:
     """What a scan counts; a file that is `plain` needs no clean copy."""
 
     records: int = 0
+    lines: int = 0
     zeros: int = 0
     blanks: int = 0
     with_return: int = 0
     lone_returns: int = 0
     longest: int = 0
-    quoted_breaks: bool = False
 
     def add(self, block: Block, found: Structure) -> None:
         """Take in a block."""
-        self.zeros += block.zeros
-        self.blanks += int(found.blank.sum())
         self.records += len(found.ends)
-        self.with_return += len(found.returns)
+        self.lines += count_lines(block.data)
+        self.zeros += block.zeros
+        self.blanks += int(np.count_nonzero(found.blank))
+        self.with_return += len(block.marks.returns)
         self.lone_returns += found.lone_returns
         self.longest = max(self.longest, int(found.lengths.max(initial=0)))
-        self.quoted_breaks = self.quoted_breaks or found.quoted_breaks
 
     @property
     def plain(self) -> bool:
@@ -83,114 +89,116 @@ class Facts:
         one_end = self.with_return in {0, self.records}
         return one_end and not (self.zeros or self.blanks or self.lone_returns)
 
+    @property
+    def quoted_breaks(self) -> bool:
+        """Whether values have line breaks in them."""
+        return self.lines > self.records
+
 
 def blocks(path: Path) -> Iterator[Block]:
     """The file's records in blocks; raises SourceError for what is not UTF-8 or has no end."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     rest, line, zeros = b"", 1, 0
     with path.open("rb") as file:
-        for chunk in iter(lambda: file.read(max(_BLOCK, len(rest))), b""):
+        while chunk := file.read(max(_BLOCK, len(rest))):
             _decode(decoder, chunk, line=line, rest=rest)
             zeros += chunk.count(0)
-            data = rest + chunk.replace(b"\0", b"")
-            data = data.removeprefix(_BOM) if line == 1 else data
-            outside = _outside(data)
-            cut = _last_end(data, outside)
+            rest += chunk.replace(b"\0", b"")
+            rest = rest.removeprefix(_BOM) if line == 1 else rest
+            data = np.frombuffer(rest, np.uint8)
+            marks = _mark(data)
+            cut = _last_end(data, marks)
             if cut:
-                yield _block(data[:cut], outside, line, zeros)
-                line, zeros = line + count_lines(data[:cut]), 0
-            elif len(data) > _LONGEST_RECORD:
+                yield Block(data[:cut], _until(cut, marks), line, zeros)
+                line, zeros, rest = line + count_lines(data[:cut]), 0, rest[cut:]
+            elif len(rest) > _LONGEST_RECORD:
                 raise SourceError(f"line {line}: a record without an end; is a quote left open?")
-            rest = data[cut:]
     _decode(decoder, b"", line=line, rest=rest, final=True)
     if rest or zeros:
-        rest += b"" if rest.endswith((b"\n", b"\r")) or not rest else b"\n"
-        yield _block(rest, _outside(rest), line, zeros)
+        data = np.frombuffer(rest if rest.endswith((b"\n", b"\r")) else rest + b"\n", np.uint8)
+        yield Block(data, _mark(data), line, zeros)
 
 
-def _block(data: bytes, outside: Mask | None, line: int, zeros: int) -> Block:
-    within = None if outside is None else outside[: len(data)]
-    return Block(data=data, outside=within, first_line=line, zeros=zeros)
-
-
-def count_lines(data: bytes) -> int:
+def count_lines(data: Bytes) -> int:
     """Line ends of any kind, also those inside values, as an editor counts them."""
-    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+    feeds = data == _LF
+    returns = np.flatnonzero(data == _CR)
+    paired = np.count_nonzero(feeds[np.minimum(returns + 1, len(data) - 1)])
+    return int(np.count_nonzero(feeds)) + len(returns) - int(paired)
 
 
 def _decode(
     decoder: codecs.IncrementalDecoder, chunk: bytes, *, line: int, rest: bytes, final: bool = False
 ) -> None:
     pending = decoder.getstate()[0]
-    if chunk.isascii() and not pending:
+    if chunk.isascii() and not (pending or final):
         return
     try:
         decoder.decode(chunk, final)
     except UnicodeDecodeError as error:
-        at = error.start - len(pending)
-        line += count_lines(rest + chunk[: max(at, 0)])
+        before = rest + chunk[: max(error.start - len(pending), 0)]
+        line += count_lines(np.frombuffer(before, np.uint8))
         byte = error.object[error.start]
         raise SourceError(f"line {line}: the byte 0x{byte:02x} there is not UTF-8") from None
 
 
-def _outside(data: bytes) -> Mask | None:
-    if b'"' not in data:
-        return None
-    quotes = np.frombuffer(data, np.uint8) == _QUOTE
-    outside: Mask = (np.cumsum(quotes, dtype=np.uint8) & 1) == 0
-    return outside
+def _mark(data: Bytes) -> Marks:
+    """What separates; the data begins with a record."""
+    quotes = np.flatnonzero(data == _QUOTE)
+    returns = np.flatnonzero(data == _CR)
+    separates = (data == _COMMA) | (data == _LF)
+    separates[returns] = True
+    places = _outside(np.flatnonzero(separates), quotes)
+    if len(returns):
+        after = np.minimum(places + 1, len(data) - 1)
+        paired = (data[places] == _CR) & (data[after] == _LF)
+        places, returns = places[~paired], places[paired]
+    return Marks(places=places, returns=returns, quotes=quotes)
 
 
-def _last_end(data: bytes, outside: Mask | None) -> int:
+def _outside(places: Positions, quotes: Positions) -> Positions:
+    """The places that have an even number of quotes before them."""
+    if not len(quotes):
+        return places
+    borders = np.searchsorted(places, quotes)
+    runs = np.diff(borders, prepend=0, append=len(places))
+    return places[np.repeat(np.arange(len(runs)) % 2 == 0, runs)]
+
+
+def _last_end(data: Bytes, marks: Marks) -> int:
     """Where the last whole record ends; a CR at the very end may be half of a CRLF."""
-    for end, place in ((b"\n", len(data)), (b"\r", len(data) - 1)):
-        while (place := data.rfind(end, 0, max(place, 0))) >= 0:
-            if outside is None or outside[place]:
-                return place + 1
+    ends = np.flatnonzero(data[marks.places] != _COMMA)[-2:]
+    for place in marks.places[ends][::-1]:
+        if data[place] == _LF or place < len(data) - 1:
+            return int(place) + 1
     return 0
 
 
+def _until(cut: int, marks: Marks) -> Marks:
+    return Marks(*(positions[: np.searchsorted(positions, cut)] for positions in marks))
+
+
 def analyse(block: Block) -> Structure:
-    """The structure of a block; raises SourceError for quotes where none may be."""
-    data = np.frombuffer(block.data, np.uint8)
-    places, returns = _separators(block, data)
-    numbers = np.flatnonzero(data[places] != _COMMA)
-    ends = places[numbers]
+    """The records of a block; raises SourceError for quotes where none may be."""
+    _check_quotes(block)
+    numbers = np.flatnonzero(block.data[block.marks.places] != _COMMA)
+    ends = block.marks.places[numbers]
+    kinds = block.data[ends]
     lengths = np.diff(ends, prepend=-1) - 1
-    if len(returns):
-        lengths -= (data[ends - 1] == _CR) & (data[ends] == _LF) & (ends > 0)
+    if len(block.marks.returns):
+        lengths -= (block.data[ends - 1] == _CR) & (kinds == _LF) & (ends > 0)
     return Structure(
         ends=ends,
         fields=np.diff(numbers, prepend=-1),
         lengths=lengths,
-        returns=returns,
-        lone_returns=int((data[ends] == _CR).sum()),
-        quoted_breaks=count_lines(block.data) > len(ends),
+        lone_returns=int(np.count_nonzero(kinds == _CR)),
     )
 
 
-def _separators(block: Block, data: Bytes) -> tuple[Positions, Positions]:
-    """Commas and ends of records; and the carriage returns that belong to a line feed."""
-    found = (data == _COMMA) | (data == _LF)
-    has_returns = b"\r" in block.data
-    if has_returns:
-        found |= data == _CR
-    if block.outside is not None:
-        _check_quotes(block, data, block.outside)
-        found &= block.outside
-    places = np.flatnonzero(found)
-    if not has_returns:
-        return places, places[:0]
-    after = np.minimum(places + 1, len(data) - 1)
-    paired = (data[places] == _CR) & (data[after] == _LF)
-    return places[~paired], places[paired]
-
-
-def _check_quotes(block: Block, data: Bytes, outside: Mask) -> None:
+def _check_quotes(block: Block) -> None:
     """A quote opens at a field's start and closes at its end, or stands doubled between."""
-    quotes = np.flatnonzero(data == _QUOTE)
-    closes = outside[quotes]
-    opening, closing = quotes[~closes], quotes[closes]
+    data, quotes = block.data, block.marks.quotes
+    opening, closing = quotes[::2], quotes[1::2]
     beside = np.zeros(256, np.bool_)
     beside[[_COMMA, _LF, _CR, _QUOTE]] = True
     early = opening[~beside[data[opening - 1]] & (opening > 0)]
@@ -223,7 +231,7 @@ def check_fields(block: Block, found: Structure, *, columns: int) -> None:
 
 def cleaned(block: Block, found: Structure) -> bytes:
     """The block without blank lines, its records ended by a line feed each."""
-    data = np.frombuffer(block.data, np.uint8).copy()
+    data = block.data.copy()
     data[found.ends] = _LF
-    dropped = np.concatenate([found.returns, found.ends[found.blank]])
+    dropped = np.concatenate([block.marks.returns, found.ends[found.blank]])
     return np.delete(data, dropped).tobytes()
