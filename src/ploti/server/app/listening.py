@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -27,7 +28,8 @@ def bind(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=_WAITING_CONNECTIONS)
     except OSError as error:
-        raise PlotiError(f"Cannot listen on {host}, port {port}: {error.strerror}") from None
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        raise PlotiError(f"Cannot listen on {host}, port {port}: {reason}") from None
 
 
 def address_of(listener: socket.socket, host: str) -> str:

@@ -1,0 +1,183 @@
+"""`ploti serve` as an operator meets it: start, keys, lock, address, end."""
+
+import os
+import pty
+import signal
+import socket
+import stat
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.e2e.serving import PLOTI, Server, environment, served
+
+
+def serve_in_vain(*flags: str, **settings: str) -> tuple[int, str, str]:
+    """Status, output and error of a server that does not come to serve."""
+    ended = subprocess.run(
+        [*PLOTI, "serve", *flags],
+        env=environment(**settings),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def test_a_new_folder_is_made_for_its_owner_alone_with_two_keys_in_a_file(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        assert stat.S_IMODE(server.data.stat().st_mode) == 0o700
+        assert stat.S_IMODE((server.data / "keys").stat().st_mode) == 0o600
+        assert stat.S_IMODE((server.data / "secret").stat().st_mode) == 0o600
+        assert "keys, a line each" in server.said[0].replace(str(server.data), "")
+        assert server.staff("GET", "/v1/admin/datasets").status_code == 200
+        assert server.get("/v1/admin/datasets").status_code == 403
+        assert server.get("/v1/feeds/datasets").status_code == 200
+
+
+def test_a_folder_is_set_up_once_and_its_keys_go_on(tmp_path: Path) -> None:
+    with served(tmp_path) as first:
+        keys = first.staff_key, first.key
+        first.declare("ds_a")
+    with served(tmp_path) as second:
+        assert (second.staff_key, second.key) == keys
+        assert [line.partition(" http")[0] for line in second.said] == ["ploti serves"]
+        assert second.get("/v1/feeds/datasets/ds_a").status_code == 200
+
+
+def test_to_a_terminal_the_keys_are_printed_once_the_staffs_first(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*PLOTI, "serve", "--data", str(tmp_path / "data"), "--port", "0"],
+        stdout=theirs,
+        env=environment(),
+    )
+    os.close(theirs)
+    said = b""
+    while b"ploti serves" not in said or not said.endswith(b"\n"):
+        said += os.read(ours, 1000)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 0
+    os.close(ours)
+    staff, subscriber, _ = said.decode().splitlines()
+    assert "staff" in staff
+    assert "ubscriber" in subscriber
+    assert all(line.split()[-1].startswith("ploti_") for line in (staff, subscriber))
+    assert not (tmp_path / "data/keys").exists()
+
+
+def test_a_second_server_on_the_folder_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    with served(tmp_path) as first:
+        status, output, error = serve_in_vain("--data", str(first.data), "--port", "0")
+        assert (status, output) == (1, "")
+        assert error.startswith(f"Error: Another ploti serve runs on {first.data}: stop it first")
+        assert error.count("\n") == 1
+        assert first.get("/healthz").status_code == 200
+
+
+def test_the_lock_goes_with_the_process_however_it_ends(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    server.kill()
+    with served(tmp_path) as again:
+        assert again.get("/readyz").status_code == 200
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("Dear")
+    status, _, error = serve_in_vain("--data", str(tmp_path), "--port", "0")
+    assert status == 2
+    assert "holds something else" in error
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_path_that_is_a_file_is_told_on_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    status, _, error = serve_in_vain("--data", str(tmp_path / "file"), "--port", "0")
+    assert status == 2
+    assert error.count("\n") == 1
+    assert "Traceback" not in error
+
+
+def test_an_address_that_is_taken_is_told_on_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        status, _, error = serve_in_vain("--data", str(tmp_path / "d"), "--port", port)
+    assert status == 1
+    assert error.startswith(f"Error: Cannot listen on 127.0.0.1, port {port}: ")
+    assert error.count("\n") == 1
+
+
+def test_an_unknown_setting_is_wrong_usage_that_names_it(tmp_path: Path) -> None:
+    status, _, error = serve_in_vain("--data", str(tmp_path / "d"), PLOTI_MAX_WAIT="3")
+    assert status == 2
+    assert error.startswith("Error: PLOTI_MAX_WAIT is no setting of ploti serve; there are PLOTI_")
+    assert not (tmp_path / "d").exists()
+
+
+def test_beyond_loopback_it_wants_the_public_address_and_tls_or_the_risk(tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path / "d"), "--host", "0.0.0.0")
+    assert "PLOTI_PUBLIC_URL" in serve_in_vain(*data)[2]
+    status, _, error = serve_in_vain(*data, "--public-url", "https://feeds.example.org")
+    assert (status, "--behind-proxy" in error) == (2, True)
+
+
+def test_links_name_the_public_address_and_never_the_host_header(tmp_path: Path) -> None:
+    with served(tmp_path, PLOTI_PUBLIC_URL="https://feeds.example.org/") as server:
+        server.declare("ds_a", key=["id"])
+        log = server.subscribe("ds_a")
+        server.push("ds_a", b"id,n\na,1\n")
+        host = {"host": "evil.example"}
+        for path in (f"{log}/events", f"{log}/manifest", "/v1/feeds/datasets/ds_a/versions/1"):
+            text = server.get(path, headers=host).text
+            assert "https://feeds.example.org/" in text
+            assert "evil" not in text
+
+
+def test_the_test_clock_moves_the_clock_and_is_said_loudly(tmp_path: Path) -> None:
+    clock = tmp_path / "clock"
+    clock.write_text("0")
+    with served(tmp_path, PLOTI_TEST_CLOCK=str(clock)) as server:
+        assert any("PLOTI_TEST_CLOCK" in line for line in server.said)
+        server.declare("ds_a", key=["id"])
+        log = server.subscribe("ds_a")
+        server.push("ds_a", b"id,n\na,1\n")
+        link = server.get("/v1/feeds/datasets/ds_a/versions/1").json()["files"]["schema"]["url"]
+        assert httpx2.get(link).status_code == 200
+        clock.write_text("3601")
+        assert httpx2.get(link).status_code == 403
+        assert server.get(f"{log}/manifest").json()["generatedAt"] > "2026"
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly_and_answers_what_waits(tmp_path: Path, by: int) -> None:
+    server = Server(tmp_path / "data")
+    log = server.subscribe("ds_none")
+    answers: list[httpx2.Response] = []
+
+    def wait() -> None:
+        headers = {"authorization": f"Bearer {server.key}"}
+        answers.append(httpx2.get(f"{server.url}{log}/events?wait=30", headers=headers, timeout=60))
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    time.sleep(1)
+    began = time.monotonic()
+    assert server.stop(by) == 0
+    waiting.join()
+    assert time.monotonic() - began < 15
+    assert answers[0].json() == {"events": [], "nextCursor": "evt_000000000000"}
+    assert "Traceback" not in server.log()
+
+
+def test_a_client_that_goes_away_gives_its_wait_back(tmp_path: Path) -> None:
+    with served(tmp_path, "--max-waits", "1") as server:
+        log = server.subscribe("ds_none")
+        for _ in range(3):
+            with pytest.raises(httpx2.ReadTimeout):
+                server.get(f"{log}/events?wait=30", timeout=0.5)
+            time.sleep(0.3)
+        assert server.get(f"{log}/events?wait=1").status_code == 200

@@ -1,0 +1,146 @@
+"""`kill -9` of a real sync: whenever it comes, what is held is what the table has."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.fakes import synced
+from tests.fakes.feed import FakeFeed, make_schema
+from tests.fakes.feed_server import FeedServer, serve
+from tests.fakes.sync_child import KILLED, start
+
+from ploti.model.ids import DatasetId
+from ploti.model.version import ResyncReason
+from ploti.sync.progress import Moment
+from ploti.sync.verify import verify
+
+PERMITS, PARCELS = DatasetId("ds_permits"), DatasetId("ds_parcels")
+SCHEMA = make_schema(no="string", units="int64")
+WIDER = make_schema(no="string", units="int64", floors="int64")
+ROWS = 2_000
+RANDOM_KILLS = 100
+
+
+def rows(seed: int) -> dict[str, dict[str, object]]:
+    return {
+        f"rec_{each}": {"no": f"no. {each}", "units": each * seed if each % 7 else None}
+        for each in range(seed, ROWS + seed)
+    }
+
+
+def first_half(feed: FakeFeed) -> None:
+    for each in (PERMITS, PARCELS):
+        feed.join(each)
+        feed.release(each, SCHEMA, rows(1))
+
+
+def second_half(feed: FakeFeed) -> None:
+    """Changes, a new column, a load, and a dataset that leaves and joins again."""
+    feed.release(PERMITS, SCHEMA, rows(1) | {"rec_new": {"no": "new"}})
+    feed.release(PERMITS, WIDER, rows(1) | {"rec_new": {"floors": 2}})
+    feed.release(PARCELS, SCHEMA, rows(2), reason=ResyncReason.RECORD_IDS_CHANGED)
+    feed.leave(PARCELS)
+    feed.join(PARCELS)
+    feed.release(PERMITS, WIDER, rows(1))
+    feed.release(PARCELS, SCHEMA, rows(2) | {"rec_1": {"no": "again"}})
+
+
+@pytest.fixture(scope="module")
+def halves() -> Iterator[tuple[FeedServer, FeedServer]]:
+    """Two servers of the same feed: as it was at first, and as it is at last."""
+    before, after = FakeFeed(), FakeFeed()
+    first_half(before)
+    first_half(after)
+    second_half(after)
+    with serve(before) as early, serve(after) as late:
+        yield early, late
+
+
+def assert_whole(file: Path, feed: FakeFeed) -> None:
+    """Every table is exactly the version that is recorded with it."""
+    if not file.exists() or not synced.query(
+        file, "FROM duckdb_tables() WHERE schema_name = '_ploti' AND table_name = 'datasets'"
+    ):
+        return
+    for dataset_id, (number, state) in synced.held(file).items():
+        if state == "held":
+            version = feed.datasets[DatasetId(dataset_id)].versions[int(str(number))]
+            table = dataset_id.removeprefix("ds_")
+            assert synced.read_table(file, version, table) == synced.expected(version)
+
+
+def assert_done(file: Path, feed: FakeFeed) -> None:
+    assert synced.held(file) == {
+        each: (dataset.current, "held") for each, dataset in feed.datasets.items()
+    }
+    assert_whole(file, feed)
+    assert all(each.matches for each in verify(feed, synced.destination(file)).datasets)
+    left = [each.name for each in file.parent.iterdir() if "downloads" in each.name]
+    assert left == []
+
+
+def finish(url: str, file: Path) -> None:
+    process = start(url, file)
+    process.join()
+    assert process.exitcode == 0
+
+
+STEPS = [
+    (Moment.MANIFEST_READ, 1),
+    (Moment.PAGE_READ, 1),
+    (Moment.PAGE_READ, 2),
+    *((moment, nth) for moment in (Moment.LOADING, Moment.FETCHED) for nth in (1, 2)),
+    *(
+        (moment, nth)
+        for moment in (Moment.OPENED, Moment.ROWS_WRITTEN, Moment.RECORDED, Moment.COMMITTED)
+        for nth in (1, 2, 3, 4)
+    ),
+]
+
+
+def test_killed_at_every_named_step_it_goes_on_to_the_same_end(
+    halves: tuple[FeedServer, FeedServer], tmp_path: Path
+) -> None:
+    early, late = halves
+    reached = set()
+    for moment, nth in STEPS:
+        file = tmp_path / f"{moment}{nth}" / "feeds.duckdb"
+        file.parent.mkdir()
+        for server in (early, late):
+            process = start(server.url, file, die_at=(moment, nth))
+            process.join()
+            if process.exitcode == KILLED:
+                reached.add((moment, nth))
+            assert_whole(file, late.feed)
+            finish(server.url, file)
+            assert_done(file, server.feed)
+    assert reached == set(STEPS), "every step was passed, and died at"
+
+
+def test_killed_at_a_hundred_random_moments_it_goes_on_to_the_same_end(
+    halves: tuple[FeedServer, FeedServer], tmp_path: Path
+) -> None:
+    early, late = halves
+    chance = random.Random(20261130)
+    file = tmp_path / "feeds.duckdb"
+    began = time.monotonic()
+    finish(early.url, file)
+    finish(late.url, file)
+    longest = (time.monotonic() - began) / 2
+    kills, server = 0, late
+    while kills < RANDOM_KILLS:
+        if server is late and synced.held(file) == _last(late):
+            file.unlink()
+        process = start(server.url, file)
+        process.join(chance.uniform(0, longest))
+        process.kill()
+        process.join()
+        kills += process.exitcode == KILLED
+        assert_whole(file, late.feed)
+        server = chance.choice(halves) if not file.exists() else late
+    finish(late.url, file)
+    assert_done(file, late.feed)
