@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log2
 
+from ploti.model.columns import RECORD_ID
 from ploti.server.build.matching.candidates import block, fit, pair
 from ploti.server.build.matching.evidence import evidence_of
 from ploti.server.build.matching.links import (
     POSITION,
-    RECORD_ID,
     count,
     drop,
     link,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ploti.model.columns import RECORD_ID
 from ploti.server.build.matching.expressions import content, listed, sort_key
 from ploti.server.build.matching.links import (
     POSITION,
-    RECORD_ID,
     drop,
     link,
     new_left,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 
+from ploti.model.columns import RECORD_ID
 from ploti.model.sql import literal
 from ploti.server.build.matching.expressions import (
     content,
@@ -18,7 +19,6 @@ from ploti.server.build.matching.expressions import (
 )
 from ploti.server.build.matching.links import (
     POSITION,
-    RECORD_ID,
     drop,
     link,
     new_left,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ploti.model.columns import RECORD_ID
 from ploti.model.sql import literal
 from ploti.server.build.matching.question import Question, Row, Run, Stage
 
-RECORD_ID = "_ploti_record_id"
 POSITION = "_ploti_position"
-# No source column begins with _ploti_, so these two clash with none.
+# No source column begins with _ploti_, so that this clashes with none.
 
 _FORM = "(position BIGINT, record_id VARCHAR, stage VARCHAR, evidence VARCHAR)"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ploti.server.build.matching.links import POSITION, RECORD_ID, drop, table, whole
+from ploti.model.columns import RECORD_ID
+from ploti.server.build.matching.links import POSITION, drop, table, whole
 from ploti.server.build.matching.question import MatchColumn, Proof, Question, Run
 from ploti.server.build.matching.values import prepared
 

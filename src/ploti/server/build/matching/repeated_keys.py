@@ -7,10 +7,10 @@ by the rows' order.
 
 from __future__ import annotations
 
+from ploti.model.columns import RECORD_ID
 from ploti.server.build.matching.expressions import content, listed, same
 from ploti.server.build.matching.links import (
     POSITION,
-    RECORD_ID,
     count,
     drop,
     link,

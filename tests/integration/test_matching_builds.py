@@ -1,0 +1,96 @@
+"""The matching inside a build: over the shaped table and the snapshot, to the differences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from tests.fakes.builds import MEMORY, Builds, declare
+from tests.unit.matching.tables import permits
+
+from ploti.server.adapters.engine.duck import DuckEngine
+from ploti.server.adapters.readers import READERS
+from ploti.server.build import diff
+from ploti.server.build.candidate import BuildOrder, Candidate
+from ploti.server.build.matching.differences import differences_sql, link_keys_sql, question_of
+from ploti.server.build.matching.links import begin
+from ploti.server.build.matching.match import match_beyond
+from ploti.server.build.matching.question import Report, Stage
+from ploti.server.service.shape_state import shape_state
+
+POINTS = {"longitude": "lon", "latitude": "lat"}
+
+
+def csv(rows: list[dict[str, Any]]) -> bytes:
+    lines = [rows[0].keys(), *(row.values() for row in rows)]
+    return "".join(",".join(map(str, line)) + "\n" for line in lines).encode()
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Builds:
+    builds = Builds(tmp_path, declare(key=["permit"], geometry=POINTS))
+    assert isinstance(builds.build(csv(permits(60))), Candidate)
+    return builds
+
+
+def match_next(builds: Builds, state: bytes) -> tuple[Report, tuple[int, ...], list[str]]:
+    """The report, records added, changed and removed, and the ids of those that changed."""
+    base = builds.base
+    assert base is not None
+    folder = builds.folder / "next"
+    folder.mkdir()
+    (folder / "state.csv").write_bytes(state)
+    order = BuildOrder(
+        dataset_id=builds.declaration.id,
+        declaration=builds.declaration,
+        version=2,
+        base=base,
+        source=str(folder / "state.csv"),
+        source_name="state.csv",
+        folder=str(folder),
+    )
+    reads = [order.source, base.snapshot]
+    with DuckEngine(str(folder), reads=reads, memory_limit=MEMORY, threads=1) as engine:
+        shaped = shape_state(order, readers=READERS, engine=engine)
+        tables = (shaped.kept.relation, diff.snapshot_relation(base.snapshot), shaped.shape)
+        begin(engine.rows)
+        engine.run(link_keys_sql(*tables, base=base.schema))
+        report = match_beyond(engine.rows, question_of(*tables, base=base.schema))
+        engine.run(differences_sql(*tables, base=base.schema))
+        counts = cast("tuple[int, ...]", engine.rows(diff.COUNTS_SQL)[0])
+        changed = engine.rows(
+            f"SELECT _ploti_record_id FROM {tables[1]} AS b JOIN {diff.DIFF} AS d "
+            "ON b.file_row_number = d.base_pos WHERE d.new_pos IS NOT NULL ORDER BY 1"
+        )
+        return report, counts, [str(row[0]) for row in changed]
+
+
+def test_b07_renumbered_permits_are_changed_not_added_and_removed(first: Builds) -> None:
+    renumbered = [{**row, "permit": f"N{i * 17 % 61}"} for i, row in enumerate(permits(60))]
+    report, counts, changed = match_next(first, csv(renumbered[::-1]))
+    assert counts == (0, 60, 0)
+    assert len(set(changed)) == 60
+    assert report.links == {Stage.CONTENT: 60}
+
+
+def test_by_keys_alone_the_differences_are_those_of_the_plain_diff(first: Builds) -> None:
+    rows = permits(62)
+    new = [{**row, "value": 1} if i < 4 else row for i, row in enumerate(rows) if i != 9]
+    report, counts, changed = match_next(first, csv(new))
+    assert counts == (2, 4, 1)
+    assert len(changed) == 4
+    assert report.links == {Stage.KEY: 59}
+    result = first.build(csv(new))
+    assert isinstance(result, Candidate)
+    assert result.counts is not None
+    assert (result.counts.added, result.counts.changed, result.counts.removed) == counts
+
+
+def test_repeated_keys_are_told_apart_by_the_rest(first: Builds) -> None:
+    rows: list[dict[str, Any]] = list(permits(60))
+    rows.append({**rows[0], "value": 7, "work": "sign"})
+    report, counts, changed = match_next(first, csv(rows[::-1]))
+    assert report.repeated_keys == 1
+    assert counts == (1, 0, 0)
+    assert changed == []
