@@ -55,7 +55,8 @@ class PlannedColumn(NamedTuple):
         """SQL of the text that is read as this type."""
         field = identifier(self.field)
         if self.kind is RawKind.JSON and type_ != "json":
-            return f"CASE WHEN {field}[1] = '\"' THEN json_extract_string({field}, '$') ELSE {field} END"
+            own = f"json_extract_string({field}, '$')"
+            return f"CASE WHEN {field}[1] = '\"' THEN {own} ELSE {field} END"
         if self.kind is RawKind.STRING and type_ == "json":
             return f"to_json({field})::VARCHAR"
         return field

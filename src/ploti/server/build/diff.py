@@ -29,18 +29,20 @@ def snapshot_relation(path: str) -> str:
     return f"read_parquet({literal(path)}, file_row_number=true)"
 
 
-def diff_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> list[str]:
-    """The statements that make the table `DIFF`; both relations must give `file_row_number`."""
+def diff_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str:
+    """The statement that makes the table `DIFF`; both relations must give `file_row_number`."""
     keys = ", ".join(identifier(name) for name in base.key_columns)
     hashed = ", ".join(base_hashed(shape, base))
-    return [
-        f"CREATE TABLE base AS SELECT hash({keys}) AS kh, hash({hashed}) AS ch,"
-        f" file_row_number AS pos FROM {snapshot}",
-        f"CREATE TABLE {DIFF} AS SELECT base.pos AS base_pos, state.pos AS new_pos FROM base"
-        f" FULL JOIN (SELECT kh, ch, file_row_number AS pos FROM {shaped}) AS state"
-        " ON base.kh = state.kh WHERE base.ch IS DISTINCT FROM state.ch",
-        "DROP TABLE base",
-    ]
+    base_rows = (
+        f"SELECT hash({keys}) AS kh, hash({hashed}) AS ch, file_row_number AS pos FROM {snapshot}"
+    )
+    state_rows = f"SELECT kh, ch, file_row_number AS pos FROM {shaped}"
+    differing = (
+        f"SELECT base.pos AS base_pos, state.pos AS new_pos FROM ({base_rows}) AS base"
+        f" FULL JOIN ({state_rows}) AS state ON base.kh = state.kh"
+        " WHERE base.ch IS DISTINCT FROM state.ch"
+    )
+    return f"CREATE TABLE {DIFF} AS {differing}"
 
 
 COUNTS_SQL = f"""

@@ -7,8 +7,6 @@ whose type is settled: the same value may be written otherwise (12.0 as int64).
 
 from __future__ import annotations
 
-import re
-
 _NUMBER = "-?(0|[1-9][0-9]*)([.][0-9]+)?"
 _CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,6}0*)?"
 _MOMENT = f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ]{_CLOCK}"
@@ -104,9 +102,8 @@ def _moment(type_: str, text: str, typed: str) -> str:
 
 
 def _decimal(type_: str, text: str, typed: str) -> str:
-    scale = re.fullmatch(r"decimal\([0-9]+,([0-9]+)\)", type_)
-    assert scale is not None, type_
-    fraction = f"[0-9]{{1,{scale[1]}}}0*" if scale[1] != "0" else "0+"
+    scale = type_.removesuffix(")").partition(",")[2]
+    fraction = f"[0-9]{{1,{scale}}}0*" if scale != "0" else "0+"
     form = f"-?(0|[1-9][0-9]*)([.]{fraction})?"
     return f"coalesce(regexp_full_match({text}, '{form}') AND {typed} IS NOT NULL, false)"
 

@@ -108,7 +108,7 @@ class Engine(Protocol):
         ...
 
     def box(self, sql: str) -> Box | None:
-        """The box of the middles of the geometries that a query gives; None where there are none."""
+        """The box of the middles of the geometries of a query; None where there are none."""
         ...
 
     def write_first(self, sql: str, *, schema: Schema, version: int) -> Written:

@@ -96,8 +96,7 @@ def _ordered(rows: str, state: State, engine: Engine) -> str:
 
 def _next(state: State, order: BuildOrder, base: Base, engine: Engine) -> Candidate | Unchanged:
     snapshot = diff.snapshot_relation(base.snapshot)
-    for statement in diff.diff_sql(state.kept.relation, snapshot, state.shape, base=base.schema):
-        engine.run(statement)
+    engine.run(diff.diff_sql(state.kept.relation, snapshot, state.shape, base=base.schema))
     added, changed, removed = cast("tuple[int, ...]", engine.rows(diff.COUNTS_SQL)[0])
     counts = Counts(added=added, changed=changed, removed=removed)
     change = _change(state, base)
@@ -172,15 +171,12 @@ def _exports(
 def _schema_file(
     schema: Schema, base: Base | None, change: SchemaChange | None, engine: Engine
 ) -> BuiltFile:
-    if change:
-        version = change.to
-    else:
-        version = base.schema_version if base else str(FIRST)
+    before = base.schema_version if base else str(FIRST)
     document = SchemaDocument(
         columns=schema.columns,
         key_columns=schema.key_columns,
         geometry=schema.geometry,
-        schema_version=version,
+        schema_version=change.to if change else before,
         change=change,
     )
     return engine.write_text(

@@ -91,7 +91,7 @@ def _keep(
     raw: RawTable,
     engine: Engine,
 ) -> tuple[Shape, Kept, int]:
-    """The state kept in types that hold all rows; a settled type that does not costs a second go."""
+    """The state kept in types that hold all its rows; a wrong guess costs a second go."""
     base = order.base.schema if order.base else None
     planned = Shape(columns=tuple(columns), geometry=geometry, key=tuple(order.declaration.key))
     kept = engine.keep(shape.shape_sql(raw.relation, planned, base=base), name="shaped")

@@ -50,9 +50,10 @@ class RawTable(Value, kw_only=True):
     """A source's state as read, whole and untyped.
 
     `relation` is SQL text that DuckDB can scan more than once (`read_csv(…)`, `read_parquet(…)`),
-    and `rows` is how many rows the reader counted in the source by itself, for the proof that none
-    is lost on the way. `sample` is a relation of a few rows from all over a large source. Every field is VARCHAR holding the source's text exactly (null
-    where the source has no value), but WKB, which is canonical little-endian ISO WKB as a BLOB.
+    `sample` such a relation of a few rows from all over a large source, and `rows` how many rows
+    the reader counted in the source by itself, for the proof that none is lost on the way. Every
+    field is VARCHAR holding the source's text exactly (null where the source has no value), but
+    WKB, which is canonical little-endian ISO WKB as a BLOB.
     """
 
     relation: str

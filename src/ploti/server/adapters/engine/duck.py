@@ -75,16 +75,11 @@ class DuckEngine:
         path = Path(self.folder, f"{name}.parquet")
         self.run(f"COPY ({sql}) TO {literal(str(path))} (FORMAT parquet, COMPRESSION snappy)")
         found = pq.read_metadata(path)
-        nulls = dict.fromkeys(found.schema.names, 0)
-        for group in range(found.num_row_groups):
-            for number in range(found.num_columns):
-                column = found.row_group(group).column(number)
-                nulls[column.path_in_schema] += column.statistics.null_count
         relation = f"read_parquet({literal(str(path))}, file_row_number=true)"
-        return Kept(relation=relation, rows=found.num_rows, nulls=nulls)
+        return Kept(relation=relation, rows=found.num_rows, nulls=_count_nulls(found))
 
     def box(self, sql: str) -> Box | None:
-        """The box of the middles of the geometries that a query gives; None where there are none."""
+        """The box of the middles of the geometries of a query; None where there are none."""
         batches = self._connection.sql(sql).to_arrow_reader(_BATCH)
         return wkb.box_of(wkb.centres(batch.column(0)) for batch in batches)
 
@@ -144,6 +139,19 @@ def _connect(
     ):
         connection.execute(f"SET {setting}")
     return connection
+
+
+def _count_nulls(found: pq.FileMetaData) -> dict[str, int]:
+    """The nulls of each column, as the statistics of its chunks have them."""
+    nulls = dict.fromkeys(found.schema.names, 0)
+    for group in range(found.num_row_groups):
+        for number in range(found.num_columns):
+            chunk = found.row_group(group).column(number)
+            statistics = chunk.statistics
+            if statistics is None or statistics.null_count is None:
+                raise RuntimeError("DuckDB wrote a file without its statistics")
+            nulls[chunk.path_in_schema] += statistics.null_count
+    return nulls
 
 
 def _first_line(error: Exception) -> str:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import duckdb
 import numpy as np
 import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
 from duckdb.sqltypes import BIGINT, BLOB, DOUBLE, VARCHAR, DuckDBPyType
 
 from ploti.server.adapters.engine import hilbert, wkb
+from ploti.server.adapters.engine.arrow import Column, Doubles, all_finite, whole
 from ploti.server.adapters.engine.canonical_json import canonical_json
 
 
 def register(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the functions of the `Engine` port known to a connection and its cursors."""
-    functions: list[tuple[str, object, list[DuckDBPyType], DuckDBPyType]] = [
+    functions: list[tuple[str, Callable[..., Any], list[Any], DuckDBPyType]] = [
         ("ploti_point", _point, [DOUBLE, DOUBLE, DOUBLE], BLOB),
         ("ploti_geometry", _geometry, [BLOB, DOUBLE], BLOB),
         ("ploti_place", _place, [BLOB, DOUBLE, DOUBLE, DOUBLE, DOUBLE], BIGINT),
@@ -21,41 +26,40 @@ def register(connection: duckdb.DuckDBPyConnection) -> None:
     ]
     for name, function, parameters, result in functions:
         connection.create_function(
-            name, function, parameters, result, type="arrow", null_handling="special"
+            name,
+            function,
+            parameters,
+            result,
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
         )
 
 
-def _doubles(column: pa.Array) -> wkb.Doubles:
+def _doubles(column: Column) -> Doubles:
     """Values as doubles, null as NaN."""
-    values: wkb.Doubles = pa.compute.fill_null(_whole(column), np.nan).to_numpy()
+    values: Doubles = whole(column).to_numpy(zero_copy_only=False)
     return values
 
 
-def _whole(column: pa.Array) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _point(x: pa.Array, y: pa.Array, precision: pa.Array) -> pa.Array:
+def _point(x: Column, y: Column, precision: Column) -> Column:
     coordinates = np.column_stack([_doubles(x), _doubles(y)])
-    valid = np.isfinite(coordinates).all(axis=1)
+    valid = all_finite(coordinates)
     rounded = wkb.round_coordinates(coordinates[valid], precision[0].as_py())
     return wkb.make_points(rounded, valid)
 
 
-def _geometry(column: pa.Array, precision: pa.Array) -> pa.Array:
-    return wkb.canonical_wkb(_whole(column), precision[0].as_py())
+def _geometry(column: Column, precision: Column) -> Column:
+    return wkb.canonical_wkb(whole(column), precision[0].as_py())
 
 
-def _place(
-    column: pa.Array, left: pa.Array, low: pa.Array, right: pa.Array, high: pa.Array
-) -> pa.Array:
+def _place(column: Column, left: Column, low: Column, right: Column, high: Column) -> Column:
     box = (left[0].as_py(), low[0].as_py(), right[0].as_py(), high[0].as_py())
-    middles = wkb.centres(_whole(column))
+    middles = wkb.centres(whole(column))
     places = np.zeros(len(column), np.int64)
     places[middles.known] = hilbert.place(middles.values, box)
     return pa.array(places, mask=~middles.known)
 
 
-def _json(column: pa.Array) -> pa.Array:
-    texts = _whole(column).to_pylist()
-    return pa.array([text and canonical_json(text) for text in texts], pa.string())
+def _json(column: Column) -> Column:
+    texts = whole(column).to_pylist()
+    return pa.array([None if text is None else canonical_json(text) for text in texts], pa.string())

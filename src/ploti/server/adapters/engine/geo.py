@@ -12,6 +12,7 @@ from ploti.errors import SourceError
 from ploti.model.columns import BBOX
 from ploti.model.schema import Geometry
 from ploti.server.adapters.engine import wkb
+from ploti.server.adapters.engine.arrow import Column, Doubles, is_there
 
 _DEFAULT_CRS = "OGC:CRS84"
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
@@ -22,13 +23,13 @@ class Extent:
 
     def __init__(self) -> None:
         self.kinds: set[str] = set()
-        self._boxes: list[wkb.Doubles] = []
+        self._boxes: list[Doubles] = []
 
-    def add(self, geometry: pa.Array, boxes: pa.StructArray) -> None:
+    def add(self, geometry: Column, boxes: pa.StructArray) -> None:
         """Take in rows; only those at the edge of the single-precision box are read exactly."""
         self.kinds |= wkb.kinds(geometry)
         sides = [boxes.field(side).to_numpy(zero_copy_only=False) for side in range(4)]
-        known = boxes.is_valid().to_numpy(zero_copy_only=False)
+        known = is_there(boxes)
         if not known.any():
             return
         edge = np.zeros(len(known), np.bool_)
@@ -46,7 +47,7 @@ class Extent:
         return [*np.min(found[:, :2], axis=0).tolist(), *np.max(found[:, 2:], axis=0).tolist()]
 
 
-def geo_metadata(geometry: Geometry, extent: Extent) -> bytes:
+def geo_metadata(geometry: Geometry, extent: Extent) -> str:
     """The value of the file's `geo` key; raises SourceError for a CRS that is not known."""
     kinds = sorted(extent.kinds)
     column: dict[str, object] = {
@@ -64,7 +65,7 @@ def geo_metadata(geometry: Geometry, extent: Extent) -> bytes:
         "primary_column": geometry.column,
         "columns": {geometry.column: column},
     }
-    return json.dumps(said, allow_nan=False).encode()
+    return json.dumps(said, allow_nan=False)
 
 
 def projjson(crs: str) -> object:

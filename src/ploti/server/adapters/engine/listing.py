@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import shapely
@@ -13,7 +14,7 @@ import shapely
 from ploti.model.columns import CHANGE, OP, RECORD_ID
 from ploti.model.schema import Schema
 
-_Write = Callable[[object], str]
+_Write = Callable[[Any], str]
 
 
 def write_lines(changes: Path, path: Path, *, schema: Schema) -> None:
@@ -48,15 +49,13 @@ def _float(value: object) -> str:
     return {"inf": '"Infinity"', "-inf": '"-Infinity"'}.get(text, text)
 
 
-def _moment(value: object) -> str:
-    assert isinstance(value, datetime)
+def _moment(value: datetime) -> str:
     digits = "microseconds" if value.microsecond % 1000 else "milliseconds"
     local = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
     return f'"{local.isoformat(timespec=digits)}{"Z" if value.tzinfo else ""}"'
 
 
-def _geometry(value: object) -> str:
-    assert isinstance(value, bytes)
+def _geometry(value: bytes) -> str:
     return str(shapely.to_geojson(shapely.from_wkb(value)))
 
 

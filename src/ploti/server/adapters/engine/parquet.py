@@ -1,4 +1,4 @@
-"""Writes a version's Parquet files: one layout, row groups of given sizes, the same bytes always."""
+"""Writes Parquet files: one layout, row groups of given sizes, always the same bytes."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ploti.model.columns import BBOX, CHANGE, OP, RECORD_ID
 from ploti.model.schema import Schema
+from ploti.server.adapters.engine.arrow import whole
 from ploti.server.adapters.engine.geo import Extent, geo_metadata
 from ploti.server.adapters.engine.rows import BOX
 from ploti.server.build.layout import Layout
 
-ENCODINGS_KEY = b"ploti:encodings"
+_ENCODINGS = "ploti:encodings"
 _LEVEL = 3
-_ARROW_TYPES = {
+_ARROW_TYPES: dict[str, pa.DataType] = {
     "string": pa.string(),
     "json": pa.string(),
     "int64": pa.int64(),
@@ -43,7 +44,7 @@ def arrow_type(type_: str) -> pa.DataType:
 
 def arrow_schema(schema: Schema, *, envelope: tuple[str, ...]) -> pa.Schema:
     """The columns of a file: the envelope, the record's own, and the boxes of its geometry."""
-    fields = [pa.field(name, pa.string()) for name in envelope]
+    fields: list[pa.Field[Any]] = [pa.field(name, pa.string()) for name in envelope]
     fields += [pa.field(column.name, arrow_type(column.type)) for column in schema.columns]
     fields += [pa.field(BBOX, BOX)] if schema.geometry else []
     return pa.schema(fields)
@@ -65,18 +66,21 @@ class ParquetFile:
         self._count = 0
         encodings = {name: _ENVELOPE[name] for name in envelope} | layout.encodings
         encodings |= {f"{BBOX}.{side.name}": "BYTE_STREAM_SPLIT" for side in BOX}
+        dictionaries = [name for name, way in encodings.items() if way == "dictionary"]
         self._writer = pq.ParquetWriter(
             path,
             self.schema,
             compression="zstd",
             compression_level=_LEVEL,
             store_schema=False,
-            use_dictionary=[name for name, way in encodings.items() if way == "dictionary"],
+            use_dictionary=dictionaries,  # type: ignore[arg-type]  # the stubs know only bool
             column_encoding={
                 name: way for name, way in encodings.items() if way not in {"dictionary", "PLAIN"}
             },
         )
-        self._writer.add_key_value_metadata({ENCODINGS_KEY: _said(layout.encodings)})
+        self._writer.add_key_value_metadata(
+            {_ENCODINGS: json.dumps(layout.encodings, sort_keys=True)}
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -93,7 +97,7 @@ class ParquetFile:
                 self._write(self._count)
             if self._geometry:
                 self._writer.add_key_value_metadata(
-                    {b"geo": geo_metadata(self._geometry, self.extent)}
+                    {"geo": geo_metadata(self._geometry, self.extent)}
                 )
         self._writer.close()
 
@@ -111,21 +115,13 @@ class ParquetFile:
         self._waiting, self._count = [rest], rest.num_rows
         self.rows += rows
         if self._geometry:
-            boxes = _array(group.column(BBOX))
-            self.extent.add(_array(group.column(self._geometry.column)), boxes)
+            boxes = cast("pa.StructArray", whole(group.column(BBOX)))
+            self.extent.add(whole(group.column(self._geometry.column)), boxes)
         self._writer.write_table(group, row_group_size=rows)
-
-
-def _array(column: pa.ChunkedArray) -> pa.Array:
-    whole = column.combine_chunks()
-    return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
-
-
-def _said(encodings: dict[str, str]) -> bytes:
-    return json.dumps(encodings, sort_keys=True).encode()
 
 
 def kept_encodings(snapshot: str) -> dict[str, str]:
     """The encodings by which an earlier snapshot was written."""
-    said: dict[str, str] = json.loads(pq.read_metadata(snapshot).metadata[ENCODINGS_KEY])
-    return said
+    said = pq.read_metadata(snapshot).metadata or {}
+    encodings: dict[str, str] = json.loads(said[_ENCODINGS.encode()])
+    return encodings

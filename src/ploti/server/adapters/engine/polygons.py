@@ -30,28 +30,29 @@ def canonical(geometries: Geometries) -> list[bytes | None]:
         result[points] = shapely.normalize(geometries[points])
     for place in np.flatnonzero(np.isin(types, _SORTED)):
         result[place] = _sorted_parts(geometries[place])
-    written: list[bytes | None] = to_wkb(result).tolist()
-    return written
+    return _to_wkb(result)
 
 
-def to_wkb(geometries: Geometries) -> Geometries:
-    """ISO WKB, little-endian, without SRID."""
-    found: Geometries = shapely.to_wkb(
+def _to_wkb(geometries: Geometries) -> list[bytes | None]:
+    found = shapely.to_wkb(
         geometries, byte_order=1, include_srid=False, flavor="iso", output_dimension=4
     )
-    return found
+    written: list[bytes | None] = found.tolist()
+    return written
 
 
 def _sorted_parts(geometry: BaseGeometry) -> BaseGeometry:
     parts = np.array(shapely.get_parts(geometry), dtype=object)
     if geometry.geom_type == "MultiLineString":
-        return MultiLineString(sorted(parts, key=_bytes))
+        return MultiLineString([parts[place] for place in _order(parts)])
     made = shapely.from_wkb(np.array(canonical(parts), dtype=object))
-    return GeometryCollection(sorted(made, key=_bytes))
+    return GeometryCollection([made[place] for place in _order(made)])
 
 
-def _bytes(geometry: BaseGeometry) -> bytes:
-    return bytes(to_wkb(np.array([geometry], dtype=object))[0])
+def _order(geometries: Geometries) -> list[int]:
+    """The places of geometries in the order of their bytes."""
+    written = _to_wkb(geometries)
+    return sorted(range(len(written)), key=lambda place: written[place] or b"")
 
 
 def _surfaces(geometries: Geometries) -> Geometries:
@@ -75,22 +76,18 @@ def _ambiguous(geometries: Geometries) -> npt.NDArray[np.intp]:
 
 def _least_rotations(geometry: BaseGeometry) -> BaseGeometry:
     """GEOS may begin such a ring at either visit: the rotation that is least as a whole is it."""
-    polygons = [
-        Polygon(_rotate(part.exterior), sorted(map(_rotate, part.interiors), key=_vertices))
-        for part in shapely.get_parts(geometry)
-    ]
+    parts = np.empty(shapely.get_num_geometries(geometry), dtype=object)
+    for place, part in enumerate(shapely.get_parts(geometry)):
+        shell, *holes = (_rotate(ring) for ring in shapely.get_rings(part))
+        parts[place] = Polygon(shell, sorted(holes))
     if geometry.geom_type == "Polygon":
-        return polygons[0]
-    return MultiPolygon(sorted(polygons, key=_bytes))
+        return Polygon(parts[0])
+    return MultiPolygon([parts[place] for place in _order(parts)])
 
 
-def _rotate(ring: LinearRing) -> LinearRing:
+def _rotate(ring: LinearRing) -> list[tuple[float, ...]]:
     vertices = list(ring.coords)[:-1]
     least = min(vertices)
     starts = [place for place, vertex in enumerate(vertices) if vertex == least]
     best = min(vertices[start:] + vertices[:start] for start in starts)
-    return LinearRing([*best, best[0]])
-
-
-def _vertices(ring: LinearRing) -> list[tuple[float, ...]]:
-    return list(ring.coords)
+    return [*best, best[0]]

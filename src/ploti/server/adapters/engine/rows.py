@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ploti.server.adapters.engine import wkb
+from ploti.server.adapters.engine.arrow import Column, Doubles, buffer
 
 _DIGITS = 10
 
@@ -38,8 +39,8 @@ class Rows:
             yield table
 
 
-def record_ids(version: int, *, start: int, count: int) -> pa.Array:
-    """The ids of a version's new records from number `start` on, as `model.ids.record_id` has it."""
+def record_ids(version: int, *, start: int, count: int) -> Column:
+    """The ids of a version's new records from number `start` on, as `model.ids` makes them."""
     prefix = np.frombuffer(f"rec_{version:08d}".encode(), np.uint8)
     size = len(prefix) + _DIGITS
     text = np.empty((count, size), np.uint8)
@@ -48,25 +49,23 @@ def record_ids(version: int, *, start: int, count: int) -> pa.Array:
     for place in range(_DIGITS):
         text[:, size - 1 - place] = numbers // 10**place % 10 + ord("0")
     offsets = np.arange(count + 1, dtype=np.int32) * size
-    return pa.Array.from_buffers(
-        pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-    )
+    return pa.Array.from_buffers(pa.string(), count, [None, buffer(offsets), buffer(text)])
 
 
 BOX = pa.struct([(name, pa.float32()) for name in ("xmin", "ymin", "xmax", "ymax")])
 
 
-def float_boxes(geometry: pa.Array) -> pa.Array:
+def float_boxes(geometry: Column) -> pa.StructArray:
     """The box of each geometry in single precision, rounded outward; null where there is none."""
     found = wkb.boxes(geometry)
-    missing = np.isnan(found).any(axis=1)
+    missing = np.isnan(found[:, 0])
     sides = [_outward(found[:, side], towards=-np.inf if side < 2 else np.inf) for side in range(4)]
     return pa.StructArray.from_arrays(
         [pa.array(side, pa.float32()) for side in sides], fields=list(BOX), mask=pa.array(missing)
     )
 
 
-def _outward(values: wkb.Doubles, *, towards: float) -> npt.NDArray[np.float32]:
+def _outward(values: Doubles, *, towards: float) -> npt.NDArray[np.float32]:
     with np.errstate(over="ignore"):
         near = values.astype(np.float32)
     inside = near > values if towards < 0 else near < values

@@ -13,6 +13,7 @@ from ploti.model.columns import BBOX, RECORD_ID
 from ploti.model.digest import Buckets, digest_sql
 from ploti.model.schema import Schema
 from ploti.model.sql import literal
+from ploti.server.adapters.engine.arrow import whole
 from ploti.server.adapters.engine.parquet import ParquetFile
 from ploti.server.adapters.engine.rows import Rows, float_boxes, record_ids
 from ploti.server.adapters.engine.sealing import seal
@@ -63,9 +64,8 @@ def with_boxes(rows: pa.Table, *, schema: Schema) -> pa.Table:
     """Rows with the boxes of their geometry, where there is one."""
     if schema.geometry is None:
         return rows
-    column = rows.column(schema.geometry.column).combine_chunks()
-    whole = column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks)
-    return rows.append_column(BBOX, float_boxes(whole))
+    geometry = whole(rows.column(schema.geometry.column))
+    return rows.append_column(BBOX, float_boxes(geometry))
 
 
 def distinct_shares(rows: pa.Table) -> dict[str, float]:

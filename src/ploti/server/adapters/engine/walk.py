@@ -29,7 +29,7 @@ from ploti.server.adapters.engine.snapshot import (
     new_records,
     with_boxes,
 )
-from ploti.server.build.candidate import FileRole
+from ploti.server.build.candidate import BuiltFile, FileRole
 from ploti.server.build.groups import FULL, group_sizes
 from ploti.server.build.layout import Layout, choose_encodings
 from ploti.server.ports.building import NextVersion, Written
@@ -142,13 +142,8 @@ class Walk:
             self._write_kept(out, listed)
             self._write_added(out, listed)
         return Written(
-            snapshot=seal(
-                snapshot, role=FileRole.SNAPSHOT, format_=file_format(self._schema), rows=out.rows
-            ),
-            changes=listed
-            and seal(
-                changes, role=FileRole.CHANGES, format_=file_format(self._schema), rows=listed.rows
-            ),
+            snapshot=self._seal(snapshot, FileRole.SNAPSHOT, out),
+            changes=self._seal(changes, FileRole.CHANGES, listed) if listed else None,
             buckets=self._digest(snapshot),
             geometry_types=sorted(out.extent.kinds),
         )
@@ -156,6 +151,9 @@ class Walk:
     def _open(self, path: Path, envelope: tuple[str, ...]) -> ParquetFile:
         sizes = repeat(FULL) if OP in envelope else iter(self._sizes())
         return ParquetFile(path, layout=self._layout, envelope=envelope, sizes=sizes)
+
+    def _seal(self, path: Path, role: FileRole, file: ParquetFile) -> BuiltFile:
+        return seal(path, role=role, format_=file_format(self._schema), rows=file.rows)
 
     def _sizes(self) -> list[int]:
         kept = [
@@ -216,9 +214,9 @@ class Walk:
             values.append(identifier(BBOX) if has_boxes else f"NULL AS {identifier(BBOX)}")
         cursor = self._connection.cursor()
         cursor.register("kept", rows)
-        return cursor.sql(
-            f"SELECT {identifier(RECORD_ID)}, {', '.join(values)} FROM kept"
-        ).to_arrow_table()
+        sql = f"SELECT {identifier(RECORD_ID)}, {', '.join(values)} FROM kept"
+        recast: pa.Table = cursor.sql(sql).to_arrow_table()
+        return recast
 
     def _write_added(self, out: ParquetFile, listed: ParquetFile | None) -> None:
         start = 0
@@ -244,7 +242,7 @@ def _replace(rows: pa.Table, values: pa.Table, touched: Touched) -> pa.Table:
     places[touched.changed] = rows.num_rows + np.arange(len(touched.changed))
     kept = np.delete(places, touched.removed)
     both = pa.concat_tables([rows, values.cast(rows.schema)]).combine_chunks()
-    return both.take(pa.array(kept))
+    return both.take(kept)
 
 
 def _upserts(rows: pa.Table, change: str) -> pa.Table:

@@ -11,10 +11,16 @@ import pyarrow as pa
 import shapely
 
 from ploti.errors import SourceError
+from ploti.server.adapters.engine.arrow import (
+    Column,
+    Doubles,
+    Mask,
+    all_finite,
+    buffer,
+    is_there,
+    numbers,
+)
 from ploti.server.adapters.engine.polygons import Geometries, canonical
-
-Doubles = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 _POINT = np.array([1, 1, 0, 0, 0], np.uint8)
 _SIZE = 21
@@ -38,16 +44,17 @@ class Raw(NamedTuple):
     data: npt.NDArray[np.uint8]
 
 
-def raw(column: pa.Array) -> Raw:
+def raw(column: Column) -> Raw:
     """The buffers of a column of type `binary`, of whatever slice it is."""
     if column.offset:
         column = pa.concat_arrays([column])
     _, offsets, data = column.buffers()
-    size = len(column)
-    bytes_ = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    starts = np.frombuffer(offsets, np.int32)[: size + 1] if size else np.zeros(1, np.int32)
-    valid = column.is_valid().to_numpy(zero_copy_only=False)
-    return Raw(valid=valid, offsets=starts, data=bytes_)
+    starts = numbers(offsets, np.int32)[: len(column) + 1]
+    return Raw(
+        valid=is_there(column),
+        offsets=starts if len(starts) else np.zeros(1, np.int32),
+        data=numbers(data, np.uint8),
+    )
 
 
 def point_coordinates(found: Raw) -> Doubles | None:
@@ -60,14 +67,14 @@ def point_coordinates(found: Raw) -> Doubles | None:
     return np.ascontiguousarray(points[:, 5:]).view("<f8")
 
 
-def make_points(coordinates: Doubles, valid: Mask) -> pa.Array:
+def make_points(coordinates: Doubles, valid: Mask) -> Column:
     """WKB of points, null where `valid` is false; `coordinates` are those of the valid alone."""
     points = np.empty((len(coordinates), _SIZE), np.uint8)
     points[:, :5] = _POINT
     points[:, 5:] = np.ascontiguousarray(coordinates, "<f8").view(np.uint8).reshape(-1, 16)
     offsets = np.concatenate([[0], np.cumsum(valid)]).astype(np.int32) * _SIZE
-    bitmap = pa.array(valid).buffers()[1]
-    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(points)]
+    bitmap = pa.array(valid, pa.bool_()).buffers()[1]
+    buffers = [bitmap, buffer(offsets), buffer(points)]
     return pa.Array.from_buffers(pa.binary(), len(valid), buffers)
 
 
@@ -81,7 +88,7 @@ def round_coordinates(values: Doubles, precision: float) -> Doubles:
     return np.where(np.isnan(values), np.nan, values + 0.0)
 
 
-def canonical_wkb(column: pa.Array, precision: float) -> pa.Array:
+def canonical_wkb(column: Column, precision: float) -> Column:
     """The canonical WKB of each value (digest.md); raises SourceError for what is no geometry."""
     found = raw(column)
     coordinates = point_coordinates(found)
@@ -108,7 +115,7 @@ def _rounded(geometries: Geometries, precision: float) -> Geometries:
     return result
 
 
-def read_geometries(column: pa.Array) -> Geometries:
+def read_geometries(column: Column) -> Geometries:
     """Shapely's geometries; raises SourceError for what is no WKB."""
     try:
         values = np.array(column.to_pylist(), dtype=object)
@@ -118,7 +125,7 @@ def read_geometries(column: pa.Array) -> Geometries:
     return found
 
 
-def boxes(column: pa.Array) -> Doubles:
+def boxes(column: Column) -> Doubles:
     """Least x, y and greatest x, y of each value; NaN for null and for empty ones."""
     found = raw(column)
     coordinates = point_coordinates(found)
@@ -137,7 +144,7 @@ class Centres(NamedTuple):
     known: Mask
 
 
-def centres(column: pa.Array) -> Centres:
+def centres(column: Column) -> Centres:
     """The middles of a column's values; those that are null, empty or without end have none."""
     found = raw(column)
     middles = point_coordinates(found)
@@ -147,7 +154,7 @@ def centres(column: pa.Array) -> Centres:
         middles, known = bounds[:, :2] / 2 + bounds[:, 2:] / 2, np.ones(len(column), np.bool_)
     if np.isfinite(middles).all():
         return Centres(values=middles, known=known)
-    finite = np.isfinite(middles).all(axis=1)
+    finite = all_finite(middles)
     known = known.copy()
     known[known] = finite
     return Centres(values=middles[finite], known=known)
@@ -168,7 +175,7 @@ def box_of(found: Iterable[Centres]) -> tuple[float, float, float, float] | None
     return left, low, right, high
 
 
-def kinds(column: pa.Array) -> set[str]:
+def kinds(column: Column) -> set[str]:
     """The types that occur, as GeoParquet names them (`Polygon Z`)."""
     found = raw(column)
     starts = found.offsets[:-1][found.valid]

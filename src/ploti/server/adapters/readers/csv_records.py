@@ -58,7 +58,8 @@ class Structure(NamedTuple):
     @property
     def blank(self) -> Mask:
         """Which records are blank lines, which are none."""
-        return self.lengths == 0
+        blank: Mask = self.lengths == 0
+        return blank
 
 
 @dataclass(slots=True)
@@ -162,7 +163,8 @@ def _outside(places: Positions, quotes: Positions) -> Positions:
         return places
     borders = np.searchsorted(places, quotes)
     runs = np.diff(borders, prepend=0, append=len(places))
-    return places[np.repeat(np.arange(len(runs)) % 2 == 0, runs)]
+    outside: Positions = places[np.repeat(np.arange(len(runs)) % 2 == 0, runs)]
+    return outside
 
 
 def _last_end(data: Bytes, marks: Marks) -> int:
