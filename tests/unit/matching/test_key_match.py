@@ -43,7 +43,7 @@ def test_a_key_of_which_every_row_changed_in_one_column_is_trusted() -> None:
     new = [{**row, "value": 7} for row in old]
     report = matched(old, new, types=PERMIT, key=KEY).report
     assert report.keys == Proof(
-        columns=4, pairs=200, agreeing=200, random_pairs=200, random_agreeing=0
+        columns=4, pairs=200, agreeing=200, random_pairs=200, random_agreeing=0, changed=200
     )
 
 
@@ -64,6 +64,29 @@ def test_most_pairs_must_disagree_and_no_less_than_at_random() -> None:
     assert not Proof(**proof, agreeing=30, random_agreeing=1).dealt_anew
     few = {**proof, "pairs": 19}
     assert not Proof(**few, agreeing=0, random_agreeing=1).dealt_anew
+
+
+def numbered(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    return [{**row, "permit": str(i)} for i, row in enumerate(rows)]
+
+
+def test_a_row_that_came_in_the_middle_of_a_count_of_rows_deals_the_keys_anew() -> None:
+    rows = permits(201)
+    old, new = numbered([*rows[:150], *rows[151:]]), numbered(rows)
+    found = matched(old, new, types=PERMIT, key=KEY)
+    assert found.report.keys is not None
+    assert (found.report.keys.changed, found.report.keys.moved) == (50, 49)
+    assert found.report.keys.dealt_anew
+    assert found.links == {i: i - (i > 150) for i in range(201) if i != 150}
+
+
+def test_values_that_all_move_together_under_their_keys_deal_nothing_anew() -> None:
+    old = [{"permit": str(i), "work": f"station {i}", "value": i} for i in range(100)]
+    new = [{**row, "value": (i * 7) % 100} for i, row in enumerate(old)]
+    types = {"permit": "string", "work": "string", "value": "int64"}
+    report = matched(old, new, types=types, key=KEY).report
+    assert report.keys is not None
+    assert not report.keys.dealt_anew
 
 
 def gone(name: str, permit: str, removed_in: int) -> dict[str, object]:

@@ -67,7 +67,8 @@ def _link_forms(
     )
     table(run, "match_forms", pairs)
     proof = prove(run, question, pairs="match_forms")
-    stands = proof.columns > 0 and proof.agreeing * 2 >= proof.pairs
+    shown = proof.columns > 0 and proof.agreeing * 2 >= proof.pairs
+    stands = shown and not proof.dealt_anew
     if stands:
         link(run, "FROM match_forms", stage=stage, evidence=evidence)
     drop(run, "match_forms")

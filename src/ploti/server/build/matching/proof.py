@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from ploti.model.columns import RECORD_ID
-from ploti.server.build.matching.links import POSITION, drop, table, whole
-from ploti.server.build.matching.question import MatchColumn, Proof, Question, Run
+from ploti.server.build.matching.expressions import content
+from ploti.server.build.matching.links import POSITION, drop, rows_of, table, whole
+from ploti.server.build.matching.question import (
+    LEAST_PAIRS,
+    MatchColumn,
+    Proof,
+    Question,
+    Run,
+)
 from ploti.server.build.matching.values import prepared
 
 SAMPLE = 2_000
@@ -16,21 +23,45 @@ def prove(run: Run, question: Question, *, pairs: str) -> Proof:
 
     The sample is drawn by a hash of the record id, so it is the same each time.
     """
-    columns = question.content
-    if not columns:
-        return Proof(columns=0, pairs=0, agreeing=0, random_pairs=0, random_agreeing=0)
+    if not question.content:
+        return Proof()
     _draw(run, question, pairs)
-    informative = _informative(run, columns)
-    (counted,) = run(_comparison(informative)) if informative else ((0, 0, 0, 0),)
+    informative = _informative(run, question.content)
+    agreeing, known, random_agreeing, random_known = (
+        map(whole, run(_comparison(informative))[0]) if informative else (0, 0, 0, 0)
+    )
+    changed, moved = _moves(run, question)
     drop(run, "match_sample", "match_sample_old", "match_sample_new")
-    agreeing, known, random_agreeing, random_known = map(whole, counted)
     return Proof(
         columns=len(informative),
         pairs=known,
         agreeing=agreeing,
         random_pairs=random_known,
         random_agreeing=random_agreeing,
+        changed=changed,
+        moved=moved,
     )
+
+
+def _moves(run: Run, question: Question) -> tuple[int, int]:
+    """How many pairs of the sample changed, and of these how many have what was another's."""
+    row = content([column.name for column in question.content])
+    old = f"(SELECT {RECORD_ID} AS record_id, {row} AS content FROM {question.base})"
+    new = f"(SELECT {POSITION} AS position, {row} AS content FROM {question.new})"
+    table(
+        run,
+        "match_changed",
+        f"SELECT record_id, n.content FROM match_sample AS s JOIN {old} AS o USING (record_id) "
+        f"JOIN {new} AS n USING (position) WHERE o.content <> n.content",
+    )
+    changed = rows_of(run, "match_changed")
+    moved = (
+        f"SELECT c.record_id FROM match_changed AS c JOIN {old} AS o ON o.content = c.content "
+        "GROUP BY c.record_id HAVING count(*) = 1"
+    )
+    counted = rows_of(run, f"({moved})") if changed >= LEAST_PAIRS else 0
+    drop(run, "match_changed")
+    return changed, counted
 
 
 def _draw(run: Run, question: Question, pairs: str) -> None:

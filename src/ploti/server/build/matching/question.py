@@ -10,6 +10,9 @@ from ploti.model.wire import Value
 
 Row = tuple[object, ...]
 
+LEAST_PAIRS = 20
+"""Fewer pairs say nothing of a key."""
+
 
 class Run(Protocol):
     """Executes one SQL statement and gives its rows; raises OverBudget past a limit of its own."""
@@ -107,18 +110,26 @@ class Proof(Value, kw_only=True):
     """Whether pairs made by a key agree: of `pairs`, and of as many made at random, so many agree.
 
     A pair agrees where at least half of its informative columns (more than 20 values) are equal.
+    Of the `changed` pairs so many `moved`: what the key has now was another record's alone.
     """
 
-    columns: int
-    pairs: int
-    agreeing: int
-    random_pairs: int
-    random_agreeing: int
+    columns: int = 0
+    pairs: int = 0
+    agreeing: int = 0
+    random_pairs: int = 0
+    random_agreeing: int = 0
+    changed: int = 0
+    moved: int = 0
 
     @property
     def dealt_anew(self) -> bool:
-        """Most pairs disagree, and they agree no more often than rows paired at random."""
-        if self.columns == 0 or self.pairs < 20 or self.agreeing * 2 >= self.pairs:
+        """Most pairs agree no more than rows at random do, or most of the changed ones moved.
+
+        The second finds keys that count rows, where one came in the middle: half of them agree.
+        """
+        if self.moved >= LEAST_PAIRS and self.moved * 2 >= self.changed:
+            return True
+        if self.columns == 0 or self.pairs < LEAST_PAIRS or self.agreeing * 2 >= self.pairs:
             return False
         by_chance = self.random_agreeing / max(self.random_pairs, 1)
         return self.agreeing / self.pairs <= by_chance + 0.05
