@@ -6,6 +6,7 @@ import hashlib
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from ploti.errors import SourceError
 from ploti.model.wire import Instant
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
 from ploti.server.adapters.fetcher import SourceFetcher
+from ploti.server.adapters.fetcher.folders import Folders
 from ploti.server.adapters.fetcher.limits import Limits
 from ploti.server.ports.outside import Fetched
 from ploti.server.sources.declaration import Source
@@ -443,3 +445,19 @@ def test_what_is_no_file_is_a_clear_error(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(SourceError, match=reason):
             asyncio.run(file_bench_fetch(tmp_path, path))
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    file_bench(tmp_path)
+    path = tmp_path / "open" / "grows.csv"
+    path.write_bytes(b"a" * (3 << 20))
+
+    async def read_and_grow() -> None:
+        with ThreadPoolExecutor(1) as threads:
+            folders = Folders([str(tmp_path / "open")], threads=threads)
+            async for _ in folders.read(str(path)):
+                with path.open("ab") as file:
+                    file.write(b"b")
+
+    with pytest.raises(SourceError, match="changed while it was read"):
+        asyncio.run(read_and_grow())
