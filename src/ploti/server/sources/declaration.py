@@ -10,6 +10,7 @@ from ploti.model.schema import TYPES, is_type
 from ploti.model.wire import Value
 from ploti.server.sources import fields, not_built
 from ploti.server.sources.fields import Fields, Wrong
+from ploti.server.sources.formats import FORMATS, SPATIAL
 from ploti.server.sources.location import file_path, web_address
 
 PRECISION = 1e-9
@@ -22,11 +23,20 @@ _SETTINGS = (
     *("id", "title", "place", "topic", "license", "attribution", "source"),
     *("key", "geometry", "columns", "holds", "continuation"),
 )
+_SOURCE = ("kind", "url", "format")
+_OPTIONS: dict[str, tuple[str, ...] | None] = {
+    "layer": ("gpkg", "shapefile", "filegdb", "kml", "json"),
+    "sheet": ("xlsx",),
+    "member": None,
+    "header_row": ("csv", "tsv", "xlsx"),
+    "encoding": ("csv", "tsv", "shapefile"),
+    "delimiter": ("csv",),
+}
 _LOCATIONS = {"file": file_path, "http": web_address}
 _PRECISIONS = tuple(float(f"1e-{digits}") for digits in range(16))
 _TYPES = ", ".join(sorted(TYPES - {"geometry"})) + " or decimal(p,s)"
 _kind = fields.choice("file", "http", kind="kind", not_built=not_built.KINDS)
-_format = fields.choice("csv", "geojson", kind="format", not_built=not_built.FORMATS)
+_format = fields.choice(*FORMATS, kind="format")
 _continuation = fields.choice("off", kind="way of continuation", not_built=not_built.CONTINUATIONS)
 
 
@@ -45,6 +55,7 @@ class Source(Value, kw_only=True):
     member: str | None = None
     header_row: int | None = None
     encoding: str | None = None
+    delimiter: str | None = None
 
 
 class Points(Value, kw_only=True):
@@ -108,8 +119,9 @@ def parse_declaration(raw: Mapping[str, object]) -> Declaration:
         holds=_holds(top),
         continuation=top.take("continuation", _continuation, default=None),
     )
-    if points and declaration.source.format == "geojson":
-        top.fault("geometry", "GeoJSON brings its own geometry: leave longitude and latitude out")
+    if points and declaration.source.format in SPATIAL:
+        name = declaration.source.format
+        top.fault("geometry", f"{name} brings its own geometry: leave longitude and latitude out")
     if faults:
         raise InvalidInput(_summary(faults), errors=tuple(faults))
     return declaration
@@ -119,11 +131,33 @@ def _source(top: Fields) -> Source:
     found = top.nested("source")
     if found is None:
         return Source()
-    found.expect(("kind", "url", "format"), not_built=not_built.SOURCE)
+    found.expect((*_SOURCE, *_OPTIONS), not_built=not_built.SOURCE)
     found.expect_together("kind", "url")
     kind = found.take("kind", _kind, default=None)
-    url = found.take("url", _LOCATIONS.get(kind or "", fields.text), default=None)
-    return Source(kind=kind, url=url, format=found.take("format", _format, default=None))
+    source = Source(
+        kind=kind,
+        url=found.take("url", _LOCATIONS.get(kind or "", fields.text), default=None),
+        format=found.take("format", _format, default=None),
+        layer=found.take("layer", fields.text, default=None),
+        sheet=found.take("sheet", fields.text, default=None),
+        member=found.take("member", fields.text, default=None),
+        header_row=found.take("header_row", _row, default=None),
+        encoding=found.take("encoding", _encoding, default=None),
+        delimiter=found.take("delimiter", _delimiter, default=None),
+    )
+    _check_options(found, source)
+    return source
+
+
+def _check_options(found: Fields, source: Source) -> None:
+    """A setting that the format has no use for is a fault, and so is one of a format untold."""
+    for name, formats in _OPTIONS.items():
+        if formats is None or getattr(source, name) is None:
+            continue
+        if source.format is None:
+            found.fault(name, "needs source.format beside it")
+        elif source.format not in formats:
+            found.fault(name, f"is not for {source.format}, but for {', '.join(formats)}")
 
 
 def _geometry(top: Fields) -> tuple[Points | None, float | None]:
@@ -174,6 +208,27 @@ def _type(raw: object) -> str:
     if name == "geometry" or not is_type(name):
         raise Wrong(f"'{name}' is not a type of column: {_TYPES}")
     return name
+
+
+def _row(raw: object) -> int:
+    if isinstance(raw, bool) or not isinstance(raw, int) or raw < 1:
+        raise Wrong("must be a whole number from 1 on")
+    return raw
+
+
+def _encoding(raw: object) -> str:
+    name = fields.text(raw)
+    try:
+        "a".encode(name)
+    except (LookupError, UnicodeError, ValueError):
+        raise Wrong(f"'{name}' is not an encoding: utf-8 or cp1252, for example") from None
+    return name
+
+
+def _delimiter(raw: object) -> str:
+    if not isinstance(raw, str) or len(raw) != 1 or raw in '"\r\n ':
+        raise Wrong("must be one character, neither a blank nor a quote")
+    return raw
 
 
 def _crs(raw: object) -> str:

@@ -7,24 +7,40 @@ from typing import Protocol, TypeVar
 
 from ploti.errors import SourceError
 
+FORMATS = (
+    *("csv", "tsv", "json", "ndjson", "geojson", "geojsonseq", "geoparquet", "parquet"),
+    *("shapefile", "gpkg", "flatgeobuf", "filegdb", "kml", "xlsx"),
+)
+SPATIAL = {"geojson", "geojsonseq", "geoparquet", "shapefile", "flatgeobuf", "kml"}
+"""Formats that always bring a geometry; of others a file may have one."""
+
+PACKED = "packed"
+"""The format of what is to be unpacked first; no declaration names it."""
+
+GZIP = b"\x1f\x8b"
 HEAD = 4096
 """The bytes of a file's beginning by which it is told."""
 
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_ZIPPED = {"shapefile", "filegdb", "xlsx"}
 _MAGIC = {
-    b"PK\x03\x04": "a ZIP archive",
     b"PK\x05\x06": "an empty ZIP archive",
-    b"\x1f\x8b": "packed with gzip",
     b"BZh": "packed with bzip2",
     b"\xfd7zXZ\x00": "packed with xz",
     b"\x28\xb5\x2f\xfd": "packed with zstd",
-    b"PAR1": "a Parquet file",
-    b"SQLite format 3\x00": "a SQLite or GeoPackage file",
-    b"fgb\x03": "a FlatGeobuf file",
+    b"7z\xbc\xaf\x27\x1c": "packed with 7-Zip",
+    b"Rar!": "packed with RAR",
     b"%PDF": "a PDF document",
-    b"\xff\xfe": "text in UTF-16, and only UTF-8 is read so far",
-    b"\xfe\xff": "text in UTF-16, and only UTF-8 is read so far",
+    b"\xd0\xcf\x11\xe0": "a workbook of the old kind: save it as XLSX",
+}
+_TOLD = {
+    b"PAR1": ("a Parquet file", {"parquet", "geoparquet"}),
+    b"SQLite format 3\x00": ("a SQLite or GeoPackage file", {"gpkg"}),
+    b"fgb\x03": ("a FlatGeobuf file", {"flatgeobuf"}),
+    b"\xff\xfe": ("text in UTF-16", {"csv", "tsv"}),
+    b"\xfe\xff": ("text in UTF-16", {"csv", "tsv"}),
 }
 _HTML = (b"<!doctype html", b"<html", b"<head", b"<body", b"<script")
 
@@ -51,24 +67,39 @@ def choose(readers: Sequence[F], *, declared: str | None, name: str, head: bytes
     `head` is the file's first `HEAD` bytes, or all of it. Raises SourceError where the bytes are
     no data that can be read, or no format fits.
     """
-    refuse(head)
+    refuse(head, declared=declared)
+    if is_packed(head) and declared not in _ZIPPED:
+        declared = PACKED
     for reader in readers:
         if reader.format == declared or (declared is None and reader.matches(name, head)):
             return reader
-    known = " or ".join(reader.format for reader in readers)
+    known = ", ".join(reader.format for reader in readers if reader.format != PACKED)
     raise SourceError(f"the format of '{name}' cannot be told: declare source.format as {known}")
 
 
-def refuse(head: bytes) -> None:
-    """Raise SourceError for a head that no format read here begins with, saying what it is."""
+def is_packed(head: bytes) -> bool:
+    """Whether a head is that of a ZIP archive or of a gzip file."""
+    return head.startswith((*_ZIP, GZIP))
+
+
+def refuse(head: bytes, *, declared: str | None = None) -> None:
+    """Raise SourceError for a head of what is no data, or not of the declared format."""
     text = head.removeprefix(_BOM).lstrip(_BLANKS)
     if not text.strip(b"\x00"):
         raise SourceError("the source is empty: it sent no data")
     for magic, kind in _MAGIC.items():
         if head.startswith(magic):
-            raise SourceError(f"the source is {kind}: csv or geojson can be read so far")
+            raise SourceError(f"the source is {kind}, which is not read")
+    for magic, (kind, formats) in _TOLD.items():
+        if head.startswith(magic) and declared not in {None, *formats}:
+            raise SourceError(f"the source is {kind}, and {declared} is declared")
+    _refuse_markup(text, head, declared=declared)
+
+
+def _refuse_markup(text: bytes, head: bytes, *, declared: str | None) -> None:
     lowered = text[:64].lower()
     if lowered.startswith(_HTML) or (lowered.startswith(b"<?xml") and b"<html" in head.lower()):
         raise SourceError("the source is an HTML page, not data: see what its address shows")
-    if lowered.startswith(b"<"):
-        raise SourceError("the source is XML: csv or geojson can be read so far")
+    is_kml = declared == "kml" or (declared is None and b"<kml" in head)
+    if lowered.startswith(b"<") and not is_kml:
+        raise SourceError("the source is XML, of which only KML is read")

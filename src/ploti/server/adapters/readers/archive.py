@@ -91,7 +91,7 @@ def choose_member(names: Sequence[str], *, suffixes: tuple[str, ...], member: st
         return fitting[0]
     if fitting:
         raise SourceError(f"the archive has {_listed(fitting)}: declare source.member")
-    wanted = f"'{member}'" if member else f"a file of {' or '.join(suffixes)}"
+    wanted = f"'{member}'" if member else "data file" if len(suffixes) > 1 else suffixes[0]
     raise SourceError(f"the archive has no {wanted}; it has {_listed(names) or 'no files'}")
 
 

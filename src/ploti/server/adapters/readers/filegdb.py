@@ -14,7 +14,7 @@ from ploti.errors import SourceError
 from ploti.server.adapters.readers import arrow_text, gdal
 from ploti.server.adapters.readers.archive import MAGIC, Archive, open_archive
 from ploti.server.adapters.readers.crs_names import from_wkt
-from ploti.server.adapters.readers.raw_file import RawFile, Stated
+from ploti.server.adapters.readers.raw_file import RawFile, Stated, refuse_points
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawKind, RawTable
 
@@ -48,6 +48,8 @@ class FileGdbReader:
             _unpack(archive, database, member=declaration.source.member)
         name = _choose_layer(gdal.layers(str(database)), declaration.source.layer)
         layer = gdal.describe(str(database), driver=_DRIVER, layer=name)
+        if layer.spatial:
+            refuse_points(declaration)
         named = {*declaration.key, *declaration.columns}
         return _Layer(str(database), name, layer=layer, named=named).read(folder)
 

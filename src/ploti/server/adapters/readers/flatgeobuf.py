@@ -11,7 +11,7 @@ from ploti.errors import SourceError
 from ploti.server.adapters.readers.crs_names import from_code, from_wkt
 from ploti.server.adapters.readers.flatbuffer import Table
 from ploti.server.adapters.readers.flatgeobuf_geometry import to_wkb
-from ploti.server.adapters.readers.raw_file import RawFile, RawRows, Stated
+from ploti.server.adapters.readers.raw_file import RawFile, RawRows, Stated, refuse_points
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawKind, RawTable
 
@@ -75,7 +75,7 @@ class FlatGeobufReader:
 
     def read(self, path: str, *, declaration: Declaration, folder: str) -> RawTable:
         """Read the features into `folder`."""
-        del declaration
+        refuse_points(declaration)
         with Path(path).open("rb") as file:
             try:
                 header = _header(file)

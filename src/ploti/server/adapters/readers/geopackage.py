@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ploti.errors import SourceError
 from ploti.model.sql import identifier
 from ploti.server.adapters.readers.crs_names import from_code, from_wkt
-from ploti.server.adapters.readers.raw_file import RawFile, Stated
+from ploti.server.adapters.readers.raw_file import RawFile, Stated, refuse_points
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawKind, RawTable
 
@@ -50,6 +50,8 @@ class GeoPackageReader:
         with _reason(), closing(_connect(path)) as database:
             layer = _choose_layer(database, declaration.source.layer)
             geometry = _geometry(database, layer)
+            if geometry:
+                refuse_points(declaration)
             named = {*declaration.key, *declaration.columns}
             return _Layer(database, layer, geometry=geometry, named=named).read(folder)
 

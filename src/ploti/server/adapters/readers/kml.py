@@ -11,7 +11,7 @@ from ploti.errors import SourceError
 from ploti.server.adapters.readers.archive import MAGIC, choose_member, open_archive
 from ploti.server.adapters.readers.crs_names import CRS84
 from ploti.server.adapters.readers.kml_placemarks import Column, Placemark, Placemarks
-from ploti.server.adapters.readers.raw_file import RawFile, RawRows, Stated
+from ploti.server.adapters.readers.raw_file import RawFile, RawRows, Stated, refuse_points
 from ploti.server.adapters.readers.xml_stream import stream
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawKind, RawTable
@@ -32,6 +32,7 @@ class KmlReader:
 
     def read(self, path: str, *, declaration: Declaration, folder: str) -> RawTable:
         """Read the placemarks twice: for their columns, and for their values."""
+        refuse_points(declaration)
         member, layer = declaration.source.member, declaration.source.layer
         columns: dict[Column, bool] = {}
         with _opened(path, member) as file:

@@ -13,7 +13,7 @@ from ploti.errors import SourceError
 from ploti.model.admin import Finding
 from ploti.server.adapters.readers import arrow_text
 from ploti.server.adapters.readers.geoparquet_metadata import ParquetGeometry, parquet_geometry
-from ploti.server.adapters.readers.raw_file import RawFile, Stated
+from ploti.server.adapters.readers.raw_file import RawFile, Stated, refuse_points
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawKind, RawTable
 
@@ -34,9 +34,11 @@ class ParquetReader:
 
     def read(self, path: str, *, declaration: Declaration, folder: str) -> RawTable:
         """Read the rows into `folder`."""
-        del declaration
         with _reason(), pq.ParquetFile(path, memory_map=False) as file:
-            return _Reading(file, geometry=parquet_geometry(file)).read(folder)
+            geometry = parquet_geometry(file)
+            if geometry:
+                refuse_points(declaration)
+            return _Reading(file, geometry=geometry).read(folder)
 
 
 class GeoParquetReader(ParquetReader):

@@ -20,6 +20,7 @@ from ploti.model.sql import literal
 from ploti.server.adapters.readers.arrow_text import AnyArray
 from ploti.server.adapters.readers.iso_wkb import GeometryTypes, canonical
 from ploti.server.adapters.readers.remarks import Remark, Remarks
+from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawColumn, RawGeometry, RawKind, RawTable
 
 MOST_COLUMNS = 2000
@@ -28,6 +29,15 @@ MOST_COLUMNS = 2000
 _GEOMETRY = "geometry"
 _BATCH_ROWS = 20_000
 _BATCH_BYTES = 16 << 20
+
+
+def refuse_points(declaration: Declaration) -> None:
+    """Raise SourceError where columns are declared as the geometry of a source that has its own."""
+    if declaration.geometry:
+        raise SourceError(
+            "the source brings its own geometry: leave longitude and latitude out of the"
+            " declaration's geometry"
+        )
 
 
 class Stated(NamedTuple):

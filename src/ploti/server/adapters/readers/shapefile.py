@@ -12,7 +12,7 @@ from ploti.server.adapters.readers import gdal
 from ploti.server.adapters.readers.archive import MAGIC, Archive, choose_member, open_archive
 from ploti.server.adapters.readers.crs_names import from_wkt
 from ploti.server.adapters.readers.dbf import Dbf
-from ploti.server.adapters.readers.raw_file import RawFile, RawRows
+from ploti.server.adapters.readers.raw_file import RawFile, RawRows, refuse_points
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawTable
 
@@ -39,6 +39,7 @@ class ShapefileReader:
 
     def read(self, path: str, *, declaration: Declaration, folder: str) -> RawTable:
         """Unpack the shapefile's parts and read them."""
+        refuse_points(declaration)
         shp = Path(folder) / "shapes.shp"
         with open_archive(path) as archive:
             _unpack(archive, declaration, shp)

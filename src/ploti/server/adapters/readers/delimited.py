@@ -1,0 +1,110 @@
+"""Text tables of other separators and encodings, written again as the CSV that is read."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from ploti.errors import SourceError
+from ploti.server.adapters.readers.csv import CsvReader
+from ploti.server.sources.declaration import Declaration
+from ploti.server.sources.raw import RawTable
+
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_TAB = "\t"
+
+
+class DelimitedReader:
+    """CSV, with `encoding`, `delimiter` and `header_row` obeyed; UTF-16 is told by its mark."""
+
+    format = "csv"
+    _delimiter = ","
+
+    def __init__(self) -> None:
+        self._plain = CsvReader()
+
+    def matches(self, name: str, head: bytes) -> bool:
+        """Whether a file is called `.csv`, or may be one."""
+        return self._plain.matches(name, head)
+
+    def read(self, path: str, *, declaration: Declaration, folder: str) -> RawTable:
+        """Read the table, after it was written again where it is not plain."""
+        source = declaration.source
+        encoding, delimiter = _encoding(path, source.encoding), source.delimiter or self._delimiter
+        if encoding or delimiter != "," or (source.header_row or 1) > 1:
+            plain = Path(folder) / "plain.csv"
+            _rewrite(Path(path), plain, encoding, delimiter, header_row=source.header_row or 1)
+            path = str(plain)
+        return self._plain.read(path, declaration=declaration, folder=folder)
+
+
+class TsvReader(DelimitedReader):
+    """The same, separated by tabs."""
+
+    format = "tsv"
+    _delimiter = _TAB
+
+    def matches(self, name: str, head: bytes) -> bool:
+        """Whether a file is called `.tsv` or `.tab`, or its first line has tabs and no commas."""
+        if name.lower().endswith((".tsv", ".tab")):
+            return True
+        first = head.split(b"\n")[0]
+        return "." not in name and b"\t" in first and b"," not in first
+
+
+def _encoding(path: str, declared: str | None) -> str | None:
+    """The encoding of a file that is not in UTF-8."""
+    if declared:
+        try:
+            name = codecs.lookup(declared).name
+        except LookupError:
+            raise SourceError(f"source.encoding '{declared}' is not known") from None
+        return None if name == "utf-8" else name
+    with Path(path).open("rb") as file:
+        return "utf-16" if file.read(2) in _UTF_16 else None
+
+
+def _rewrite(
+    path: Path, plain: Path, encoding: str | None, delimiter: str, *, header_row: int
+) -> None:
+    """Write the rows from the one with the names on; every value stays as it is.
+
+    Raises SourceError naming the line where the text is in another encoding, quotes are broken, or
+    a row has another number of values than there are names.
+    """
+    csv.field_size_limit(sys.maxsize)
+    with (
+        path.open(encoding=encoding or "utf-8-sig", newline="") as text,
+        plain.open("w", encoding="utf-8", newline="") as file,
+    ):
+        write = csv.writer(file, lineterminator="\r\n").writerow
+        for row in _rows(text, delimiter, header_row):
+            write(row)
+
+
+def _rows(text: TextIO, delimiter: str, header_row: int) -> Iterator[list[str]]:
+    reader = csv.reader(text, delimiter=delimiter, strict=True)
+    width = 0
+    try:
+        for number, row in enumerate(reader, 1):
+            if number < header_row or not row:
+                continue
+            width = width or len(row)
+            if len(row) != width:
+                raise SourceError(
+                    f"line {reader.line_num}: {len(row)} values, and there are {width} names"
+                )
+            yield row
+    except csv.Error as error:
+        raise SourceError(f"line {reader.line_num}: {error}") from None
+    except UnicodeError as error:
+        raise SourceError(
+            f"after line {reader.line_num}: the text is in another encoding than"
+            f" {text.encoding}: declare source.encoding ({error})"
+        ) from None
+    if not width:
+        raise SourceError(f"the source has no names in row {header_row}")

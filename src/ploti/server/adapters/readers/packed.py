@@ -1,0 +1,101 @@
+"""Reads what is packed: the one data file of a ZIP archive, or of a gzip file."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from ploti.errors import SourceError
+from ploti.server.adapters.readers.archive import Archive, choose_member, open_archive
+from ploti.server.ports.building import Reader
+from ploti.server.sources import formats
+from ploti.server.sources.declaration import Declaration
+from ploti.server.sources.raw import RawTable
+
+_DATA = (
+    *(".csv", ".tsv", ".tab", ".txt", ".json", ".geojson", ".ndjson", ".jsonl", ".geojsonl"),
+    *(".geojsons", ".geojsonseq", ".parquet", ".geoparquet", ".gpkg", ".fgb", ".kml", ".xlsx"),
+)
+_WHOLE = {".shp": "shapefile", ".gdbtable": "filegdb"}
+_WORKBOOK = "xl/workbook.xml"
+_BLOCK = 1 << 20
+_HIGHEST_RATIO = 100
+_ALWAYS_ALLOWED = 1 << 30
+
+
+class PackedReader:
+    """Unpacks, tells the format of what is inside as of any file, and has its reader read it.
+
+    Of several data files `member` names the one. An archive in an archive is refused.
+    """
+
+    format = formats.PACKED
+
+    def __init__(self, readers: Sequence[Reader]) -> None:
+        self._readers = readers
+
+    def matches(self, name: str, head: bytes) -> bool:
+        """Whether the head is that of an archive or of a gzip file."""
+        del name
+        return formats.is_packed(head)
+
+    def read(self, path: str, *, declaration: Declaration, folder: str) -> RawTable:
+        """Read the data file inside."""
+        with Path(path).open("rb") as file:
+            zipped = not file.read(2).startswith(formats.GZIP)
+        if zipped:
+            with open_archive(path) as archive:
+                whole = _whole(archive, declaration)
+                inside = None if whole else _unpack(archive, declaration, folder)
+        else:
+            whole, inside = None, _gunzip(path, folder)
+        if inside is None:
+            reader = next(each for each in self._readers if each.format == whole)
+            return reader.read(path, declaration=declaration, folder=folder)
+        return self._read_inside(inside, declaration=declaration, folder=folder)
+
+    def _read_inside(self, inside: Path, *, declaration: Declaration, folder: str) -> RawTable:
+        with inside.open("rb") as file:
+            head = file.read(formats.HEAD)
+        name = inside.name if inside.suffix else ""
+        declared = declaration.source.format
+        reader = formats.choose(self._readers, declared=declared, name=name, head=head)
+        return reader.read(str(inside), declaration=declaration, folder=folder)
+
+
+def _whole(archive: Archive, declaration: Declaration) -> str | None:
+    """The format of which the whole archive is one file, as its members show."""
+    if declaration.source.format is not None:
+        return None
+    if _WORKBOOK in archive.names:
+        return "xlsx"
+    suffixes = {PurePosixPath(name).suffix.lower() for name in archive.names}
+    return next((found for suffix, found in _WHOLE.items() if suffix in suffixes), None)
+
+
+def _unpack(archive: Archive, declaration: Declaration, folder: str) -> Path:
+    member = declaration.source.member
+    if member is None:
+        name = choose_member(archive.names, suffixes=_DATA, member=None)
+    else:
+        name = choose_member(archive.names, suffixes=("",), member=member)
+    inside = Path(folder) / f"member{PurePosixPath(name).suffix.lower()}"
+    archive.unpack(name, inside)
+    return inside
+
+
+def _gunzip(path: str, folder: str) -> Path:
+    inside = Path(folder) / "member"
+    left = max(_HIGHEST_RATIO * Path(path).stat().st_size, _ALWAYS_ALLOWED)
+    try:
+        with gzip.open(path) as packed, inside.open("xb") as file:
+            while block := packed.read(_BLOCK):
+                left -= len(block)
+                if left < 0:
+                    raise SourceError("the gzip file unpacks to far more than its size")
+                file.write(block)
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise SourceError(f"the gzip file cannot be unpacked: {error}") from None
+    return inside

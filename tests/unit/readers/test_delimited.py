@@ -1,0 +1,82 @@
+"""Text tables of other separators and encodings give the values that they hold."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.readers.reading import Read, read
+
+from ploti.errors import SourceError
+from ploti.server.adapters.readers.delimited import DelimitedReader, TsvReader
+
+
+def read_text(folder: Path, text: str, *, encoding: str = "utf-8", **source: Any) -> Read:
+    path = folder / "given.txt"
+    path.write_bytes(text.encode(encoding))
+    reader = TsvReader() if source.get("format") == "tsv" else DelimitedReader()
+    return read(reader, path, folder, source=source)
+
+
+def test_tabs_and_any_declared_separator_part_values(tmp_path: Path) -> None:
+    expected = [{"id": "1", "t": "0,7"}, {"id": "2", "t": 'say "a;b"\tc'}]
+    tabs = 'id\tt\n1\t0,7\n2\t"say ""a;b""\tc"\n'
+    assert read_text(tmp_path, tabs, format="tsv").rows == expected
+    semicolons = 'id;t\r\n1;0,7\r\n2;"say ""a;b""\tc"\r\n'
+    assert read_text(tmp_path, semicolons, delimiter=";").rows == expected
+
+
+def test_a_tsv_file_may_have_a_separator_of_its_own_in_its_values(tmp_path: Path) -> None:
+    found = read_text(tmp_path, "id\tt\n007\ta,b\n\n008\t x \n", format="tsv")
+    assert found.rows == [{"id": "007", "t": "a,b"}, {"id": "008", "t": " x "}]
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16-le", "cp437", "UTF-8"])
+def test_a_declared_encoding_is_the_one_that_is_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "given.csv"
+    path.write_bytes("id,t\n1,Größe\n".encode(encoding))
+    found = read(DelimitedReader(), path, tmp_path, source={"encoding": encoding})
+    assert found.column("t") == ["Größe"]
+
+
+def test_utf_16_is_told_by_its_mark(tmp_path: Path) -> None:
+    assert read_text(tmp_path, "id,t\n1,Größe\n", encoding="utf-16").column("t") == ["Größe"]
+
+
+def test_text_in_another_encoding_than_the_declared_one_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "given.csv"
+    path.write_bytes("id;t\n1;Größe\n".encode("cp1252"))
+    with pytest.raises(SourceError, match=r"another encoding .* declare source.encoding"):
+        read(DelimitedReader(), path, tmp_path, source={"delimiter": ";"})
+
+
+def test_the_names_may_stand_lower_down(tmp_path: Path) -> None:
+    found = read_text(tmp_path, "Permits,,\nof 2024\nid,t\n1,a\n", header_row=3)
+    assert found.rows == [{"id": "1", "t": "a"}]
+    with pytest.raises(SourceError, match="no names in row 9"):
+        read_text(tmp_path, "id,t\n1,a\n", header_row=9)
+
+
+def test_line_breaks_in_quotes_are_exact(tmp_path: Path) -> None:
+    found = read_text(tmp_path, 'id;t\n1;"a\r\nb\nc\rd"\n', delimiter=";")
+    assert found.column("t") == ["a\r\nb\nc\rd"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("id;t\n1;a;b\n", "line 2: 3 values, and there are 2 names"),
+        ("id;t\n1;a\n2\n", "line 3: 1 values, and there are 2 names"),
+        ('id;t\n1;"a"b\n', "line 2: "),
+        ('id;t\n1;"a\n', "line 2: "),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_named_by_its_line(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    with pytest.raises(SourceError, match=reason):
+        read_text(tmp_path, text, delimiter=";")
+
+
+def test_a_plain_file_is_not_written_again(tmp_path: Path) -> None:
+    read_text(tmp_path, "id,t\n1,a\n", encoding="utf-8")
+    assert [each.name for each in tmp_path.iterdir()] == ["given.txt"]
