@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -342,6 +343,7 @@ def test_a_client_goes_on_in_a_forked_process(server: Server, client: ploti.Clie
     client.feeds.datasets.show("ds_a")
     child = os.fork()
     if child == 0:
+        signal.alarm(10)  # a loop whose thread is in the parent would be waited for without end
         try:
             os._exit(0 if client.feeds.datasets.show("ds_a").title == "A" else 1)
         finally:

@@ -42,7 +42,8 @@ def test_a_name_that_is_not_there_is_an_attribute_error(name: str) -> None:
 
 def test_the_feeds_are_those_of_one_default_client() -> None:
     assert ploti.feeds is ploti.feeds
-    assert type(ploti.feeds) is type(ploti.Client("k").feeds)
+    assert isinstance(ploti.feeds, type(ploti.Client("k").feeds))
+    assert callable(ploti.feeds.sync)
 
 
 def test_the_version_is_the_installed_one() -> None:
