@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 
@@ -14,9 +13,6 @@ from ploti.demo.history import DATASET, DECLARATION, State, read_states, unpack
 from ploti.demo.processes import Follower, Served, ask, following, serving
 from ploti.errors import PlotiError
 from ploti.model.admin import Outcome, OutcomeKind
-
-if TYPE_CHECKING:
-    from ploti.model.admin import Hold
 
 Say = Callable[[str], None]
 
@@ -100,18 +96,9 @@ def _release(staff: Client, outcome: Outcome, say: Say) -> None:
     say("               and keep the version they have. What the review found:")
     for finding in hold.findings:
         say(f"                 - {finding.message}")
-    _say_schema_change(hold, say)
     say("               The change is real, so a person releases it:")
     say(f'               ploti admin holds release {hold.id} --note "new edition"')
     staff.admin.holds.release(hold.id, note="new edition")
-
-
-def _say_schema_change(hold: Hold, say: Say) -> None:
-    change = hold.schema_change
-    if change is not None:
-        retyped = ", ".join(f"{each.name} to {each.to}" for each in change.retyped)
-        added = ", ".join(each.name for each in change.added)
-        say(f"                 - schema {change.from_} to {change.to}: now {retyped}; new: {added}")
 
 
 def _await_copy(follower: Follower, number: int, say: Say) -> None:
