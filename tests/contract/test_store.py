@@ -107,7 +107,11 @@ def test_drafts_are_numbered_one_after_another_in_each_log(play: Play) -> None:
         await store.write(lambda tx: tx.log.append_to_members([first], dataset_id=B, now=NOW))
         assert await store.read(lambda tx: numbers(tx, ONE)) == [(1, '{"n":1}'), (2, '{"n":2}')]
         assert await store.read(lambda tx: tx.log.last_numbers([ONE, TWO])) == {ONE: 2, TWO: 3}
-        assert await store.read(lambda tx: tx.log.extent(TWO)) == Extent(first=1, last=3)
+        assert await store.read(lambda tx: tx.log.extent(TWO, workspace=WORKSPACE)) == Extent(
+            first=1, last=3
+        )
+        other = WorkspaceId("ws_2")
+        assert await store.read(lambda tx: tx.log.extent(TWO, workspace=other)) is None
 
     play(story)
 
@@ -148,15 +152,15 @@ def test_a_read_sees_one_moment_whatever_is_written_meanwhile(play: Play) -> Non
         await store.write(lambda tx: subscribe(tx, ONE))
         loop = asyncio.get_running_loop()
 
-        def read(tx: Transaction) -> tuple[Extent, Extent, list[tuple[int, str]]]:
-            before = tx.log.extent(ONE)
+        def read(tx: Transaction) -> tuple[Extent | None, Extent | None, list[tuple[int, str]]]:
+            before = tx.log.extent(ONE, workspace=WORKSPACE)
             write = store.write(lambda tx: tx.log.append([draft()], to=[ONE], now=NOW))
             asyncio.run_coroutine_threadsafe(write, loop).result(timeout=30)
-            return before, tx.log.extent(ONE), numbers(tx, ONE)
+            return before, tx.log.extent(ONE, workspace=WORKSPACE), numbers(tx, ONE)
 
         before, after, events = await store.read(read)
         assert (before, events) == (after, [])
-        assert (await store.read(lambda tx: tx.log.extent(ONE))).last == 1
+        assert (await store.read(lambda tx: tx.log.extent(ONE, workspace=WORKSPACE))).last == 1
 
     play(story)
 

@@ -23,9 +23,11 @@ class Body(NamedTuple):
 
 def render(seq: int, *, subscription_id: SubscriptionId, body: Body, base: str) -> bytes:
     """The event number `seq` of a subscription as JSON; `base` is where the API is reached."""
-    data = body.data
-    if body.linked_version is not None:
-        data = f"{data[:-1]},{_links(body.dataset_id, body.linked_version, base)}}}"
+    data, version = body.data, body.linked_version
+    if version is not None:
+        here = version_link(body.dataset_id, version, base=base)
+        schema = schema_link(body.dataset_id, version, base=base)
+        data = f'{data[:-1]},"links":{{"version":"{here}","schema":"{schema}"}}}}'
     return (
         f'{{"id":"{event_id(seq)}","type":"{body.type}","timestamp":"{body.at}",'
         f'"subscriptionId":"{subscription_id}","data":{data}}}'
@@ -40,10 +42,3 @@ def version_link(dataset_id: DatasetId, version: int, *, base: str) -> str:
 def schema_link(dataset_id: DatasetId, version: int, *, base: str) -> str:
     """The absolute address of a version's schema (R-022)."""
     return f"{base}/v1/feeds/datasets/{dataset_id}/schema?version={version}"
-
-
-def _links(dataset_id: DatasetId, version: int, base: str) -> str:
-    return (
-        f'"links":{{"version":"{version_link(dataset_id, version, base=base)}",'
-        f'"schema":"{schema_link(dataset_id, version, base=base)}"}}'
-    )

@@ -291,8 +291,8 @@ class Log(Protocol):
         """The same for every subscription that delivers the dataset, which is locked."""
         ...
 
-    def extent(self, subscription_id: SubscriptionId) -> Extent:
-        """The oldest kept and the newest number of a log that there is."""
+    def extent(self, subscription_id: SubscriptionId, *, workspace: WorkspaceId) -> Extent | None:
+        """The oldest kept and the newest number of a log; None where this workspace has none."""
         ...
 
     def last_numbers(self, ids: Collection[SubscriptionId]) -> dict[SubscriptionId, int]:

@@ -10,7 +10,7 @@ from ploti.server.eventlog.render import render
 from ploti.server.membership.principal import Principal
 from ploti.server.ports.store import Transaction
 from ploti.server.service.page_lists import check_limit
-from ploti.server.service.read_subscriptions import find_subscription
+from ploti.server.service.read_subscriptions import find_log
 
 
 class EventPageText(Value, kw_only=True):
@@ -41,8 +41,7 @@ def read_events(
     Raises NotFound, InvalidInput or Expired.
     """
     check_limit(limit)
-    find_subscription(tx, principal, subscription_id)
-    extent = tx.log.extent(subscription_id)
+    extent = find_log(tx, principal, subscription_id)
     start = position(cursor, extent)
     reached = reach(start, extent)
     found = tx.log.page(subscription_id, after=start, up_to=reached, limit=limit, types=types)

@@ -10,7 +10,7 @@ from ploti.server.eventlog.render import schema_link, version_link
 from ploti.server.membership.principal import Principal
 from ploti.server.ports.rows import DeliveredDataset
 from ploti.server.ports.store import Transaction
-from ploti.server.service.read_subscriptions import find_subscription
+from ploti.server.service.read_subscriptions import find_log
 
 
 def get_manifest(
@@ -22,10 +22,10 @@ def get_manifest(
     now: Instant,
 ) -> Manifest:
     """The manifest, read as one moment of the database; raises NotFound (R-137)."""
-    find_subscription(tx, principal, subscription_id)
+    extent = find_log(tx, principal, subscription_id)
     return Manifest(
         subscription_id=subscription_id,
-        event_cursor=event_id(tx.log.extent(subscription_id).last),
+        event_cursor=event_id(extent.last),
         generated_at=now,
         datasets=[_entry(each, base) for each in tx.memberships.manifest(subscription_id)],
     )

@@ -6,6 +6,7 @@ from ploti.errors import NotFound
 from ploti.model.ids import SubscriptionId
 from ploti.model.page import SubscriptionPage
 from ploti.model.subscription import Subscription
+from ploti.server.eventlog.paging import Extent
 from ploti.server.membership.principal import Principal
 from ploti.server.ports.rows import SubscriptionRow
 from ploti.server.ports.store import Transaction
@@ -18,7 +19,15 @@ def find_subscription(
     """A subscription of the caller's workspace; raises NotFound, for another workspace's too."""
     found = tx.subscriptions.get(subscription_id, workspace=principal.workspace_id)
     if found is None:
-        raise NotFound(f"This workspace has no subscription {subscription_id}")
+        raise _unknown(subscription_id)
+    return found
+
+
+def find_log(tx: Transaction, principal: Principal, subscription_id: SubscriptionId) -> Extent:
+    """The extent of a log of the caller's workspace; raises NotFound as `find_subscription`."""
+    found = tx.log.extent(subscription_id, workspace=principal.workspace_id)
+    if found is None:
+        raise _unknown(subscription_id)
     return found
 
 
@@ -57,3 +66,7 @@ def show_subscription(row: SubscriptionRow) -> Subscription:
         datasets=row.selection.datasets,
         created_at=row.created_at,
     )
+
+
+def _unknown(subscription_id: SubscriptionId) -> NotFound:
+    return NotFound(f"This workspace has no subscription {subscription_id}")

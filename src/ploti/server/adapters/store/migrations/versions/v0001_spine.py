@@ -176,10 +176,11 @@ def _subscriptions() -> None:
 def _logs() -> None:
     op.create_table(
         "feed_log",
-        _word("subscription_id", key=True),
+        _number("log", key=True),
+        _word("subscription_id"),
         _number("last_seq"),
         _number("first_seq"),
-        sqlite_with_rowid=False,
+        sa.UniqueConstraint("subscription_id"),
     )
     op.create_table(
         "feed_body",
@@ -192,7 +193,7 @@ def _logs() -> None:
     )
     op.create_table(
         "feed_event",
-        _word("subscription_id", key=True),
+        _number("log", key=True),
         _number("seq", key=True),
         _number("body_id"),
         sqlite_with_rowid=False,
