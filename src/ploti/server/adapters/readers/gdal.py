@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,23 +14,9 @@ import pyarrow as pa
 from ploti.errors import SourceError
 
 # Drivers that fetch, load libraries or follow a file's word to another place are not even made.
-os.environ.setdefault(
-    "GDAL_SKIP",
+_NEVER = (
     "ADBC,AmigoCloud,Carto,CSW,EEDA,Elasticsearch,GDALG,GPSBabel,GTFS,HTTP,NGW,OAPIF,OGCAPI,"
-    "OGR_VRT,PLSCENES,VRT,WFS,WMS,WMTS,WCS,DAAS,STACIT,STACTA,TileDB,PDF,MVT,PMTiles,MBTiles",
-)
-
-import pyogrio  # type: ignore[import-untyped]
-from pyogrio.errors import (  # type: ignore[import-untyped]
-    DataLayerError,
-    DataSourceError,
-    FieldError,
-    GeometryError,
-)
-
-_ERRORS = (
-    *(DataLayerError, DataSourceError, FieldError, GeometryError),
-    *(pa.ArrowException, RuntimeError, OSError),
+    "OGR_VRT,PLSCENES,VRT,WFS,WMS,WMTS,WCS,DAAS,STACIT,STACTA,PDF,MVT,PMTiles,MBTiles"
 )
 
 
@@ -45,14 +32,14 @@ class Layer(NamedTuple):
 
 def layers(path: str) -> list[str]:
     """The names of the layers."""
-    with _reason():
-        return [str(name) for name, _ in pyogrio.list_layers(path)]
+    with _gdal() as gdal:
+        return [str(name) for name, _ in gdal.list_layers(path)]
 
 
 def describe(path: str, *, driver: str, layer: str | None = None) -> Layer:
     """What GDAL says of a layer; raises SourceError where another driver would read it."""
-    with _reason():
-        info: dict[str, Any] = pyogrio.read_info(path, layer=layer)
+    with _gdal() as gdal:
+        info: dict[str, Any] = gdal.read_info(path, layer=layer)
     if info["driver"] != driver:
         raise SourceError(f"the source is not what its name says: it is {info['driver']}")
     names = [str(name) for name in info["fields"]]
@@ -70,8 +57,8 @@ def batches(
 ) -> Iterator[pa.RecordBatch]:
     """A layer's features in order, date-times as texts; the first column is their number."""
     with (
-        _reason(),
-        pyogrio.open_arrow(
+        _gdal() as gdal,
+        gdal.open_arrow(
             path,
             layer=layer,
             columns=columns,
@@ -86,14 +73,26 @@ def batches(
 
 
 @contextmanager
-def _reason() -> Iterator[None]:
-    """What GDAL only warns of (that it has no name for measures, say) is no matter of ours."""
+def _gdal() -> Iterator[ModuleType]:
+    """The library, its errors as ours; what it only warns of is no matter of ours.
+
+    It is imported where it is needed: it imports pandas where that is installed, and no build of
+    another format should wait for either.
+    """
+    os.environ.setdefault("GDAL_SKIP", _NEVER)
+    import pyogrio  # type: ignore[import-untyped]  # noqa: PLC0415 - said above
+    from pyogrio import errors  # noqa: PLC0415
+
+    broken = (
+        *(errors.DataLayerError, errors.DataSourceError, errors.FieldError, errors.GeometryError),
+        *(pa.ArrowException, RuntimeError, OSError),
+    )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            yield
+            yield pyogrio
     except MemoryError:
         raise
-    except _ERRORS as error:
+    except broken as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise SourceError(f"the source cannot be read: {first}") from None
