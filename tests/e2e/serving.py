@@ -92,7 +92,7 @@ class Server:
     def push(self, dataset: str, content: bytes, *, name: str = "a.csv") -> dict[str, Any]:
         path = f"/v1/admin/datasets/{dataset}/push"
         response = self.staff("POST", path, params={"name": name}, content=content)
-        assert response.status_code == 200, response.text
+        assert response.status_code == 200, response.text + self.log()
         outcome: dict[str, Any] = response.json()
         return outcome
 
