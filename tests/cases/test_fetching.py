@@ -88,12 +88,13 @@ def test_a42_a_short_body_is_asked_for_again(
     assert len(fetching.script.asked) == 3
 
 
-def test_a44_a_plain_body_that_is_called_packed_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("path", ["/plain.csv", "/packed.csv"])
+def test_a44_the_first_bytes_tell_whether_a_body_is_packed(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetching = Fetching("A44", tmp_path, monkeypatch)
-    state = fetching.state("/plain.csv")
-    assert fetching.rows(state) == fetching.case["expect"]["row_count_per_path"]["/plain.csv"]
+    expected = fetching.case["expect"]["row_count_per_path"][path]
+    assert fetching.rows(fetching.state(path)) == expected
 
 
 def test_a46_what_came_before_a_break_is_dropped_and_the_whole_is_read_anew(

@@ -138,13 +138,6 @@ def test_a40_a_page_in_place_of_a_table_is_refused(tmp_path: Path) -> None:
     assert "HTML" in result.detail
 
 
-def test_a44_a_packed_file_without_a_word_is_not_read_as_text(tmp_path: Path) -> None:
-    builds = Builds(tmp_path, declare(key=["permit_no"], source={"format": "csv"}))
-    result = builds.build((FOLDER / "A44.packed.bin").read_bytes(), name="packed.csv")
-    assert isinstance(result, Broken)
-    assert "gzip" in result.detail
-
-
 def test_a_refusal_is_a_source_error_of_the_reader(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="line 3"):
         Reading("A25", tmp_path).table()

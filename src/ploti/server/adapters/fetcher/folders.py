@@ -35,6 +35,8 @@ class Folders:
             size = 0
             while chunk := await loop.run_in_executor(self._threads, os.read, descriptor, _CHUNK):
                 size += len(chunk)
+                if size > before.st_size:
+                    break  # it may grow for ever
                 yield chunk
             after = os.fstat(descriptor)
             if size != before.st_size or after.st_mtime_ns != before.st_mtime_ns:
