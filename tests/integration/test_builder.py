@@ -164,7 +164,7 @@ def test_a_file_over_the_limit_cannot_be_written(make: Make) -> None:
 @pytest.mark.parametrize(
     ("body", "said_why"),
     [
-        ("raise RuntimeError('/root/secret')", "failed inside ploti; the server's log"),
+        ("raise RuntimeError('/srv/secret')", "failed inside ploti; the server's log"),
         ("os._exit(3)", "failed inside ploti; the server's log"),
         ("os.abort()", "more memory than the 1024 MiB of PLOTI_BUILD_MEMORY, or crashed"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "killed by the system"),
@@ -176,7 +176,7 @@ def test_a_child_that_dies_is_a_broken_build_with_a_reason(
 ) -> None:
     detail = reason(run(build(make(body))))
     assert said_why in detail
-    assert "/root" not in detail
+    assert "/srv" not in detail
 
 
 def test_builds_take_turns(make: Make, tmp_path: Path) -> None:
