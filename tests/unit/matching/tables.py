@@ -27,6 +27,9 @@ TYPES = {
     "string": pa.string(),
     "int64": pa.int64(),
     "float64": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "geometry": pa.binary(),
 }
 
 

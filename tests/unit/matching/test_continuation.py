@@ -2,6 +2,7 @@
 
 import json
 import random
+from datetime import date, timedelta
 
 import pytest
 from tests.unit.matching.tables import PERMIT, Matched, Record, matched, permits, shuffled
@@ -40,6 +41,19 @@ def test_texts_and_numbers_written_otherwise_count_as_equal() -> None:
     assert found.links == {i: i for i in range(100)}
     evidence = json.loads(str(found.evidence[0]))
     assert {column["column"] for column in evidence["equal"]} == set(WITHOUT_KEY)
+
+
+def test_days_flags_and_shapes_tell_records_apart_too() -> None:
+    types = {**WITHOUT_KEY, "issued": "date", "open": "boolean", "geometry": "geometry"}
+    old = [
+        {**r, "issued": date(2016, 1, 1) + timedelta(i), "open": i % 2 == 0, "geometry": b"%d" % i}
+        for i, r in enumerate(permits(100))
+    ]
+    new = [{**r, "address": None} for r in old]
+    found = matched(old, new, types=types)
+    assert found.of(Stage.CONTINUATION) == {i: i for i in range(100)}
+    evidence = json.loads(str(found.evidence[0]))
+    assert {"issued", "open", "geometry"} < {column["column"] for column in evidence["equal"]}
 
 
 def test_the_evidence_names_the_columns_with_their_bits() -> None:

@@ -43,6 +43,14 @@ def test_r058_a_key_written_otherwise_keeps_every_id(change: Change, stage: Stag
     assert found.report.links[stage] == 300
 
 
+def test_a_suffix_to_keys_of_unlike_parts_is_counted_from_the_right() -> None:
+    old = [{**r, "permit": f"{'A' if i % 2 else ''}{i}"} for i, r in enumerate(permits(300))]
+    new = [{**r, "permit": f"{r['permit']}-x"} for r in old]
+    found = matched(old, new, types=PERMIT, key=["permit"])
+    assert found.links == {i: i for i in range(300)}
+    assert found.report.links == {Stage.KEY_TEMPLATE: 300}
+
+
 def test_a_template_is_shown_with_three_examples() -> None:
     found, _ = rekeyed(lambda key: f"TX{key}")
     assert found.report.template is not None
