@@ -15,18 +15,28 @@ def group_sizes(kept: Sequence[int], *, added: int) -> list[int]:
     """The sizes of a snapshot's row groups, in order.
 
     `kept` are the rows that are left of each group of the base (none for a first version): the
-    borders stay, but a group under half size joins the one before it. `added` rows follow: they
-    fill the last group up before a new one begins, or ninety daily versions would leave ninety
-    tiny groups.
+    borders stay, but a group under half size joins its neighbour. `added` rows follow: they fill
+    the last group up, however small it is, before a new one begins, or ninety daily versions would
+    leave ninety tiny groups.
     """
+    *earlier, last = [rows for rows in kept if rows] or [0]
+    sizes = _joined(earlier)
+    if sizes and sizes[-1] < _SMALL and sizes[-1] + last <= _LARGE:
+        last += sizes.pop()
+    filled = max(last, min(FULL, last + added))
+    added -= filled - last
+    return [size for size in (*sizes, filled, *_full(added)) if size]
+
+
+def _joined(groups: Sequence[int]) -> list[int]:
     sizes: list[int] = []
-    for rows in kept:
-        if sizes and (rows < _SMALL or sizes[-1] < _SMALL) and sizes[-1] + rows <= _LARGE:
+    for rows in groups:
+        if sizes and min(rows, sizes[-1]) < _SMALL and sizes[-1] + rows <= _LARGE:
             sizes[-1] += rows
-        elif rows:
+        else:
             sizes.append(rows)
-    if sizes and added:
-        room = max(0, min(FULL - sizes[-1], added))
-        sizes[-1] += room
-        added -= room
-    return sizes + [FULL] * (added // FULL) + ([added % FULL] if added % FULL else [])
+    return sizes
+
+
+def _full(rows: int) -> list[int]:
+    return [FULL] * (rows // FULL) + [rows % FULL]

@@ -19,11 +19,15 @@ _Write = Callable[[Any], str]
 
 def write_lines(changes: Path, path: Path, *, schema: Schema) -> None:
     """Write each row of a changes file as `{"op", "change", "recordId", "record"}`."""
-    writers = {column.name: _WRITERS.get(column.type, _plain) for column in schema.columns}
+    writers = {column.name: _writer(column.type) for column in schema.columns}
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for batch in pq.ParquetFile(changes).iter_batches(1_000):
             for row in batch.to_pylist():
                 file.write(_line(row, writers) + "\n")
+
+
+def _writer(type_: str) -> _Write:
+    return _WRITERS.get(type_.partition("(")[0], _plain)
 
 
 def _line(row: dict[str, object], writers: dict[str, _Write]) -> str:
@@ -61,6 +65,7 @@ def _geometry(value: bytes) -> str:
 
 _WRITERS: dict[str, _Write] = {
     "json": str,
+    "decimal": lambda value: f"{value:f}",
     "float64": _float,
     "timestamp": _moment,
     "datetime": _moment,
