@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log2
 
+import msgspec
+
 from ploti.model.columns import RECORD_ID
 from ploti.server.build.matching.candidates import block, fit, pair
 from ploti.server.build.matching.evidence import evidence_of
@@ -76,7 +78,7 @@ def link_continuations(run: Run, question: Question) -> tuple[Gate | None, int |
             rows=f"match_{side}",
             into=f"match_{side}_siblings",
             rates=rates,
-            limit=limit,
+            budget=msgspec.structs.replace(question.budget, block=limit),
             least=least,
         )
     _find(run)

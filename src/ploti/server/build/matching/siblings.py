@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ploti.server.build.matching.candidates import block, pair
+from ploti.server.build.matching.candidates import block, fit, pair
 from ploti.server.build.matching.links import drop, table
-from ploti.server.build.matching.question import MatchColumn, Run
+from ploti.server.build.matching.question import Budget, MatchColumn, Run
 from ploti.server.build.matching.scoring import MARGIN, SHARE, compare, score
 
 
@@ -21,18 +21,18 @@ def find_siblings(
     rows: str,
     into: str,
     rates: Sequence[float],
-    limit: int,
+    budget: Budget,
     least: float,
 ) -> None:
     """Make the table `into (r, score, passes)`: what each judged row's siblings score at best.
 
     `judged` is a relation of handles r into `rows`, the weighted rows of its version; `passes`
     says whether a sibling reached `least` bits and the share that a link needs. A row without
-    a sibling that could come near a link has no line.
+    a sibling that could come near a link has no line. Raises OverBudget.
     """
     table(run, "match_judged", f"FROM {rows} SEMI JOIN {judged} AS j USING (r)")
     block(run, old="match_judged", new=rows, width=len(columns), least=2)
-    pair(run, limit=limit)
+    pair(run, limit=fit(run, budget))
     others = "(FROM match_pairs WHERE o <> n)"
     # A table between, or DuckDB puts the masks' long expressions in wherever the score names them.
     near = f"gain > {least - MARGIN}"
