@@ -1,8 +1,10 @@
 """What every store does; so far there is one, over SQLite."""
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy.exc import IntegrityError, OperationalError
 from tests.fakes.releases import NOW, declare, hold, release
 
+from ploti.errors import ConfigError
 from ploti.model.event import EventType
 from ploti.model.ids import DatasetId, SubscriptionId, WorkspaceId
 from ploti.model.subscription import Selection
@@ -258,6 +261,9 @@ def test_attempts_are_swept_once_ended_and_never_while_open(play: Play) -> None:
         assert await store.read(lambda tx: tx.builds.kept(first)) == set()
         await store.write(lambda tx: tx.builds.swept(first.id))
         assert await store.read(lambda tx: tx.builds.to_sweep()) == [again]
+        await store.write(lambda tx: tx.builds.end(first.id))
+        await store.write(lambda tx: tx.builds.forget(again.id))
+        assert await store.read(lambda tx: tx.builds.to_sweep()) == [first]
 
     play(story)
 
@@ -285,3 +291,12 @@ def test_the_migrations_lead_to_the_tables(tmp_path: Path) -> None:
     with store._writer.begin() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     asyncio.run(store.close())
+
+
+def test_a_database_of_a_newer_release_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "ploti.db"
+    asyncio.run(SqliteStore(str(path)).close())
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(ConfigError, match="newer ploti, update this one"):
+        SqliteStore(str(path))

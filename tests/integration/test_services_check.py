@@ -280,6 +280,7 @@ def test_what_a_crash_left_is_removed_by_name_at_the_start(tmp_path: Path) -> No
         assert "datasets/ds_permits/2/snapshot.parquet" in await world.kept()
         await end_left_attempts(world.parts)
         assert await world.kept() == ONE_VERSION
+        assert await world.read(lambda tx: tx.builds.to_sweep()) == []
         assert (await world.push(table({"a": "shed"}))).version == 2
 
     play(tmp_path, crash_between_write_and_commit)

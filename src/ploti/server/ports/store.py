@@ -211,6 +211,10 @@ class Builds(Protocol):
         """Mark that of an attempt only what is in use is left."""
         ...
 
+    def forget(self, attempt_id: AttemptId) -> None:
+        """Drop an ended attempt of which nothing is left."""
+        ...
+
 
 class Subscriptions(Protocol):
     """Subscriptions; each has a log."""

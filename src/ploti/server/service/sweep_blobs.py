@@ -34,8 +34,12 @@ async def _sweep(store: Store, blobs: Blobs, attempt: AttemptRow) -> None:
 
 def _mark(tx: Transaction, attempt: AttemptRow, kept: set[str]) -> None:
     """Only where nothing lost its use meanwhile: else the next sweep looks again."""
-    if tx.builds.kept(attempt) == kept:
+    if tx.builds.kept(attempt) != kept:
+        return
+    if kept:
         tx.builds.swept(attempt.id)
+    else:
+        tx.builds.forget(attempt.id)
 
 
 def _below(attempt: AttemptRow) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
 from ploti.server.adapters.store.tables import build_attempt, source_state, version, version_file
@@ -66,6 +66,10 @@ class SqlBuilds:
     def swept(self, attempt_id: AttemptId) -> None:
         """Mark that of an attempt only what is in use is left."""
         self._mark(attempt_id, _State.SWEPT)
+
+    def forget(self, attempt_id: AttemptId) -> None:
+        """Drop an ended attempt of which nothing is left."""
+        self._connection.execute(delete(build_attempt).where(build_attempt.c.id == attempt_id))
 
     def _mark(self, attempt_id: AttemptId, state: _State) -> None:
         same = build_attempt.c.id == attempt_id

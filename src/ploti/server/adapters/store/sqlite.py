@@ -11,6 +11,9 @@ _PATIENCE = 10
 _CACHE = 32_768
 """KiB of pages that one transaction may change before it spills: a release to 10,000 logs."""
 
+_CHECKPOINT = 8_000
+"""Pages of the write-ahead log between checkpoints: releases to the same logs share the cost."""
+
 
 def open_writer(path: str) -> Engine:
     """The engine with the one writing connection: durable at each commit, locked from BEGIN on."""
@@ -18,7 +21,12 @@ def open_writer(path: str) -> Engine:
         path,
         connections=1,
         begin="BEGIN IMMEDIATE",
-        pragmas=("journal_mode=WAL", "synchronous=FULL", f"cache_size=-{_CACHE}"),
+        pragmas=(
+            "journal_mode=WAL",
+            "synchronous=FULL",
+            f"cache_size=-{_CACHE}",
+            f"wal_autocheckpoint={_CHECKPOINT}",
+        ),
     )
 
 

@@ -34,8 +34,12 @@ class SqliteStore:
 
     def __init__(self, path: str) -> None:
         self._writer = open_writer(path)
-        with self._writer.begin() as connection:
-            migrate(connection)
+        try:
+            with self._writer.begin() as connection:
+                migrate(connection)
+        except Exception:
+            self._writer.dispose()
+            raise
         self._readers = open_readers(path, connections=_READERS)
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="store-write")
         self._reading = ThreadPoolExecutor(_READERS, thread_name_prefix="store-read")

@@ -1,0 +1,42 @@
+"""The clock in whole milliseconds, a moved one, and ids and secrets."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from ploti.model.wire import Instant
+from ploti.server.adapters.clock import ShiftedClock, SystemClock
+from ploti.server.adapters.ids import RandomIds
+
+
+def test_the_clock_gives_moments_as_they_are_written_r015() -> None:
+    now = SystemClock().now()
+    assert Instant.parse(str(now)) == now
+
+
+def test_a_moved_clock_looks_at_its_file_each_time(tmp_path: Path) -> None:
+    file = tmp_path / "seconds"
+    clock = ShiftedClock(SystemClock(), file)
+    file.write_text("0\n")
+    before = clock.now()
+    file.write_text("86400")
+    assert timedelta(days=1) <= clock.now() - before < timedelta(days=1, minutes=5)
+    file.write_text("tomorrow")
+    with pytest.raises(ValueError, match="tomorrow"):
+        clock.now()
+
+
+def test_ids_have_their_prefix_and_never_repeat() -> None:
+    ids = RandomIds()
+    made = [ids.subscription() for _ in range(100)]
+    assert len(set(made)) == 100
+    assert all(one.startswith("sub_") and one.isascii() and one.islower() for one in made)
+    assert ids.hold().startswith("hold_")
+    assert ids.token("att_").startswith("att_")
+
+
+def test_a_secret_has_256_bits() -> None:
+    secret = RandomIds().secret("ploti_")
+    assert secret.startswith("ploti_")
+    assert len(secret.removeprefix("ploti_")) * 5 >= 256
