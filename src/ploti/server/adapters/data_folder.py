@@ -24,9 +24,10 @@ class DataFolder:
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
-        self.database = self.path / "ploti.db"
-        self.blobs = self.path / "blobs"
-        self.work = self.path / "work"
+        root = self.path.absolute()  # a build runs in a folder of its own, and is told paths
+        self.database = root / "ploti.db"
+        self.blobs = root / "blobs"
+        self.work = root / "work"
         self.keys = self.path / _KEYS
         try:
             self._make()
