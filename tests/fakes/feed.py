@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -129,7 +130,7 @@ class FakeVersion:
     snapshot: bytes | None
     changes: bytes | None
 
-    @property
+    @cached_property
     def buckets(self) -> Buckets:
         """The digest, by the plain reference."""
         full = {name.name: None for name in self.schema.columns}
