@@ -182,6 +182,8 @@ def test_a_line_of_one_point_is_kept_although_geos_takes_it_for_none(
         (b"\x01\x01\x00", "row 2: .* cut short"),
         (struct.pack("<BI2d", 1, 99, 0, 0), "row 2: .* type 99"),
         (b"POINT (1 2)", "row 2: .* no WKB"),
+        (struct.pack("<BII", 1, 7, 1) * 100_000 + bytes(9), "row 2: .* nested more than 32 deep"),
+        (struct.pack(">BII", 0, 7, 1) * 100_000 + bytes(9), "row 2: .* nested more than 32 deep"),
     ],
 )
 def test_what_is_no_geometry_is_named_by_its_row(tmp_path: Path, wkb: bytes, reason: str) -> None:

@@ -32,6 +32,7 @@ _CURVES = {
     17: "Triangle",
 }
 _EWKB_Z, _EWKB_M, _EWKB_SRID = 0x80000000, 0x40000000, 0x20000000
+_COLLECTION = 7
 _DEEPEST = 32
 _HEAD = Struct("<BI")
 _COUNT = Struct("<I")
@@ -64,7 +65,12 @@ def canonical(geometries: Sequence[bytes | None], *, first: int) -> list[bytes |
     Coordinates, Z, M, empties and nulls stay as they are. Raises SourceError naming the row where
     the bytes are no geometry, or one with curves.
     """
-    given = np.array([*geometries, None], dtype=object)[:-1]
+    # GEOS follows collections inside collections to any depth, and falls
+    checked = [
+        _rewritten(wkb, row=row) if wkb and _is_collection(wkb) else wkb
+        for row, wkb in enumerate(geometries, first)
+    ]
+    given = np.array([*checked, None], dtype=object)[:-1]
     try:
         parsed = shapely.from_wkb(given, on_invalid="ignore")
     except NotImplementedError:
@@ -72,10 +78,15 @@ def canonical(geometries: Sequence[bytes | None], *, first: int) -> list[bytes |
     written: list[bytes | None] = shapely.to_wkb(
         parsed, flavor="iso", byte_order=1, include_srid=False
     ).tolist()
-    for place, (before, after) in enumerate(zip(geometries, written, strict=True)):
+    for place, (before, after) in enumerate(zip(checked, written, strict=True)):
         if before is not None and after is None:
             written[place] = _rewritten(before, row=first + place)
     return written
+
+
+def _is_collection(wkb: bytes) -> bool:
+    code = int.from_bytes(wkb[1:5], "little" if wkb[0] else "big")
+    return (code & 0xFFFF) % 1000 == _COLLECTION
 
 
 def _rewritten(wkb: bytes, *, row: int) -> bytes:
