@@ -180,9 +180,14 @@ def schema(
     if json:
         print_json(found)
         return
-    print_fields({"schema version": found.schema_version, "key columns": found.key_columns})
-    if found.geometry is not None:
-        print_fields({"geometry": found.geometry.column, "crs": found.geometry.crs})
+    geometry = found.geometry
+    print_fields(
+        {
+            "schema version": found.schema_version,
+            "key columns": found.key_columns,
+            "geometry": geometry and f"{geometry.column}, {geometry.crs}",
+        }
+    )
     print()
     print_table(
         ["column", "type", "may be null", "in the source", "description"],

@@ -69,7 +69,7 @@ def print_next(*commands: str) -> None:
 def text(value: object) -> str:
     """A value for people, on one line and without what would steer a terminal."""
     match value:
-        case None:
+        case None | "":
             return "-"
         case bool():
             return "yes" if value else "no"

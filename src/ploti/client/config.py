@@ -62,8 +62,8 @@ def _is_address(url: str) -> bool:
 def _check_key(key: str) -> str:
     if not key:
         raise ConfigError(
-            f"no API key: set {KEY_VARIABLE} to a key such as ploti_… (`ploti serve` wrote the "
-            "first two into the file `keys` of its data folder)"
+            f"no API key: set {KEY_VARIABLE} to a key such as ploti_… (`ploti serve` shows the "
+            "first two, or writes them to the file `keys` of its data folder)"
         )
     if _VISIBLE.fullmatch(key) is None:
         raise ConfigError(f"the API key in {KEY_VARIABLE} holds signs that no key has")

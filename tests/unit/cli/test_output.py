@@ -11,6 +11,7 @@ from ploti.model.wire import Instant
     ("value", "shown"),
     [
         (None, "-"),
+        ("", "-"),
         (True, "yes"),
         (False, "no"),
         (1234567, "1,234,567"),
