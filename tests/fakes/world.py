@@ -18,7 +18,7 @@ from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
 from ploti.server.adapters.ids import RandomIds
 from ploti.server.adapters.store import SqliteStore
 from ploti.server.membership.principal import Principal
-from ploti.server.ports.outside import Fetched
+from ploti.server.ports.outside import Builder, Fetched
 from ploti.server.ports.store import Transaction
 from ploti.server.service.apply_dataset import apply_dataset
 from ploti.server.service.authenticate import authenticate
@@ -66,7 +66,7 @@ class OneSource:
 class World:
     """A composed server without its API; `subscriber` and `staff` are the keys of its set-up."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, builder: Builder | None = None) -> None:
         self.clock = MovedClock()
         signer = LinkSigner(b"s" * 32, base=BASE, now=self.clock.now)
         self.blobs = FolderBlobs(folder / "blobs", signer=signer)
@@ -78,10 +78,10 @@ class World:
             store=self.store,
             blobs=self.blobs,
             fetcher=self.source,
-            builder=self.builder,
+            builder=builder or self.builder,
             clock=self.clock,
             ids=self.ids,
-            max_source=1000,
+            max_source=100_000_000 if builder else 1000,
         )
 
     async def open(self) -> None:
@@ -202,11 +202,13 @@ def many(count: int, **changed: str) -> str:
     return table({f"k{n}": "deck" for n in range(count)} | changed)
 
 
-def play(folder: Path, story: Callable[[World], Awaitable[T]]) -> T:
+def play(
+    folder: Path, story: Callable[[World], Awaitable[T]], *, builder: Builder | None = None
+) -> T:
     """Run a story in a new world, or in the one that a folder holds."""
 
     async def run() -> T:
-        world = World(folder)
+        world = World(folder, builder=builder)
         await world.open()
         try:
             return await story(world)
