@@ -82,8 +82,8 @@ def round_coordinates(values: Doubles, precision: float) -> Doubles:
     """Plain rounding, −0 made 0; what is too large to have such digits is left alone."""
     if precision:
         scale = round(1 / precision) if precision <= 1 else 1 / precision
-        scaled = values * scale
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
+            scaled = values * scale
             values = np.where(np.abs(scaled) < _EXACT, np.rint(scaled) / scale, values)
     return np.where(np.isnan(values), np.nan, values + 0.0)
 
