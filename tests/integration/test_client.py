@@ -251,6 +251,14 @@ def test_a_server_that_is_not_there_is_told_apart() -> None:
     assert raised.value.exit_status == 7
 
 
+def test_no_proxy_leads_to_this_machine(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    with api.running() as gone:
+        monkeypatch.setenv("HTTP_PROXY", gone.url)
+    server.on(DATASET, Reply(dataset()))
+    with ploti.Client(KEY, url=server.url) as client:
+        assert client.feeds.datasets.show("ds_a").title == "A"
+
+
 def test_a_missing_key_is_found_at_the_first_call(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

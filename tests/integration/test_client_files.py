@@ -10,7 +10,7 @@ from tests.fakes import api
 from tests.fakes.api import Breaks, Drips, Handler, Reply, Server, problem
 
 import ploti
-from ploti.client import files, problems
+from ploti.client import files, problems, transport
 from ploti.client.files import DamagedFile, MissingFile, fetch_file
 
 BODY = os.urandom(700_000)
@@ -233,6 +233,26 @@ def test_a_file_that_only_drips_is_broken_off(
     monkeypatch.setattr(files, "PATIENCE", 0.1)
     server.on(FILE, Drips())
     with pytest.raises(ploti.TransportError, match=r"less than 131072 bytes came in 0\.1 s"):
+        fetch_file(client, "ds_a", 3, "snapshot", to=tmp_path / "a")
+
+
+def test_a_file_whose_head_only_drips_is_broken_off(
+    server: Server, client: ploti.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "CONNECT", 0.1)
+    monkeypatch.setattr(transport, "STALL", 0.1)
+    server.on(FILE, Drips(head=b"HTTP/1.1 200 OK\r\nX-Slow: "))
+    with pytest.raises(ploti.TransportError, match="went silent"):
+        fetch_file(client, "ds_a", 3, "snapshot", to=tmp_path / "a")
+    assert len(server.asked(FILE)) == problems.TRIES
+
+
+def test_a_link_that_is_no_address_is_one_clear_error(
+    server: Server, client: ploti.Client, tmp_path: Path
+) -> None:
+    broken = file(1, BODY) | {"url": "http://127.0.0.1:port/a"}
+    server.on(VERSION, version(server, snapshot=[broken]))
+    with pytest.raises(ploti.TransportError, match="is no address"):
         fetch_file(client, "ds_a", 3, "snapshot", to=tmp_path / "a")
 
 

@@ -54,6 +54,8 @@ def _is_address(url: str) -> bool:
         return False
     return (
         has_host
+        and url.isprintable()
+        and " " not in url
         and parts.scheme in {"http", "https"}
         and not (parts.query or parts.fragment or parts.username or parts.password)
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.metadata import version
 from ipaddress import ip_address
 from typing import TypeVar
@@ -65,8 +65,11 @@ class Transport:
         """
         headers = {"Range": f"bytes={offset}-"} if offset else {}
         headers["Accept-Encoding"] = "identity"
-        request = self._client().build_request("GET", url, headers=headers, timeout=_limits(STALL))
-        async with self._answer(request) as response:
+        with _refusing_malformed(url):
+            request = self._client().build_request(
+                "GET", url, headers=headers, timeout=_limits(STALL)
+            )
+        async with self._answer(request, begin=CONNECT + STALL) as response:
             yield response
 
     async def close(self) -> None:
@@ -125,14 +128,18 @@ class Transport:
         )
 
     @asynccontextmanager
-    async def _answer(self, request: httpx2.Request) -> AsyncIterator[httpx2.Response]:
+    async def _answer(
+        self, request: httpx2.Request, *, begin: float | None = None
+    ) -> AsyncIterator[httpx2.Response]:
+        """The response, its body still to be read; its head must be there in `begin` seconds."""
         try:
-            response = await self._client().send(request, stream=True)
+            with anyio.fail_after(begin):
+                response = await self._client().send(request, stream=True)
             try:
                 yield response
             finally:
                 await response.aclose()
-        except (httpx2.HTTPError, httpx2.StreamError) as error:
+        except (httpx2.HTTPError, httpx2.StreamError, TimeoutError) as error:
             raise Broken(_say(error, request.url)) from error
 
     def _opened(self) -> Access:
@@ -180,8 +187,16 @@ async def _read_whole(response: httpx2.Response) -> bytes:
     return bytes(body)
 
 
-def _limits(read: float | None) -> httpx2.Timeout:
-    return httpx2.Timeout(connect=CONNECT, read=read, write=STALL, pool=None)
+@contextmanager
+def _refusing_malformed(url: str) -> Iterator[None]:
+    try:
+        yield
+    except httpx2.InvalidURL as error:
+        raise TransportError(f"'{url}' is no address: {error}") from error
+
+
+def _limits(silence: float | None) -> httpx2.Timeout:
+    return httpx2.Timeout(connect=CONNECT, read=silence, write=silence, pool=None)
 
 
 def _in_time(pause: float) -> bool:
@@ -205,6 +220,6 @@ def _say(error: Exception, url: httpx2.URL) -> str:
     place = origin(url)
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
         return f"{place} cannot be reached: is the server running, and PLOTI_API_URL right?"
-    if isinstance(error, httpx2.TimeoutException):
+    if isinstance(error, httpx2.TimeoutException | TimeoutError):
         return f"{place} went silent"
     return f"the connection to {place} broke: {str(error) or type(error).__name__}"

@@ -50,6 +50,8 @@ def test_a_key_that_cannot_be_one_is_refused_without_being_shown(key: str) -> No
         "ftp://api.example",
         "http://",
         "http://api.example:port",
+        "http://api example",
+        "http://api.example/\x01",
         "http://user:secret@api.example",
         "https://api.example/?key=1",
     ],
