@@ -108,6 +108,24 @@ def test_empty_text_and_null_differ_and_so_do_empty_and_null_geometry(tmp_path: 
     assert shapes == ["POINT (1 2)", None, "POINT EMPTY"]
 
 
+def test_shapes_with_a_box_before_them_and_heights_are_read_whole(tmp_path: Path) -> None:
+    shapes = ["POLYGON Z ((0 0 1, 9 0 2, 9 9 3, 0 0 1))", "LINESTRING (0 0, 1 1)", "POLYGON EMPTY"]
+    given = pa.array([shapely.to_wkb(shapely.from_wkt(each), flavor="iso") for each in shapes])
+    path = tmp_path / "shapes.gpkg"
+    pyogrio.write_arrow(
+        pa.table({"g": given}),
+        path,
+        driver="GPKG",
+        geometry_name="g",
+        geometry_type="Unknown",
+        crs="EPSG:4326",
+    )
+    found = read(GeoPackageReader(), path, tmp_path)
+    assert found.column("geometry") == given.to_pylist()
+    assert found.table.geometry
+    assert found.table.geometry.types == ["LineString", "Polygon", "Polygon Z"]
+
+
 def test_the_row_number_is_there_where_the_key_names_it(tmp_path: Path) -> None:
     found = read(GeoPackageReader(), made(tmp_path), tmp_path, key=["fid"])
     assert found.column("fid") == ["1", "2", "3"]
