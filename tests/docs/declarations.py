@@ -1,0 +1,111 @@
+"""The page of a declaration's settings, which fails to be made when one is not told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from tests.docs.text import code, codes, page, table
+
+from ploti.model.schema import TYPES
+from ploti.server.sources import declaration, not_built
+from ploti.server.sources.formats import FORMATS, SPATIAL
+
+TOP = {
+    "id": ("required", "The dataset's id: `ds_` and lower-case words joined by `_`."),
+    "title": ("required", "What people call it."),
+    "place": ("required", "The place that it is about, from the large to the small: `us/fl/orange`."),
+    "topic": ("required", "The topic, in the same form: `nature/trees`."),
+    "license": ("-", "The licence under which the source gives it."),
+    "attribution": ("-", "Whom to name."),
+    "source": ("pushed only", "Where the bytes come from and how they are read; see below."),
+    "key": ("`[]`", "The columns that identify a record, as the source calls them."),
+    "geometry": ("-", "Geometry made of two columns, and its precision; see below."),
+    "columns": ("`{}`", "Types of columns that are not to be told from the values; see below."),
+    "holds": ("see below", "When a version is held for review, or `off`; see below."),
+    "continuation": ("`off`", "Whether records go on under a new key: `off` so far."),
+}
+SOURCE = {
+    "kind": "`file` or `http`. Left out with `url`, the dataset is only pushed.",
+    "url": "An absolute path below `--file-roots` for `file`, an address for `http`.",
+    "format": f"One of {codes(FORMATS)}. Left out, it is told by the name and the first bytes.",
+    "layer": "The layer, where a file has several; in JSON, where the rows are.",
+    "sheet": "The sheet of a workbook.",
+    "member": "The file inside an archive, where it has several.",
+    "header_row": "The row that has the names, from 1.",
+    "encoding": "The encoding, where it is not UTF-8: `cp1252`.",
+    "delimiter": "The character between values.",
+}
+GEOMETRY = {
+    "longitude": ("-", "The column with the longitude in degrees."),
+    "latitude": ("-", "The column with the latitude in degrees."),
+    "crs": ("`EPSG:4326`", "The CRS of the two columns: `EPSG:4326` so far."),
+    "precision": (
+        f"`{declaration.PRECISION:g}`",
+        "Coordinates are rounded to it: a power of ten, or `off`.",
+    ),
+}
+HOLDS = {
+    "min_row_ratio": (
+        f"`{declaration.MIN_ROW_RATIO}`",
+        "Fewer rows than this share of the version before are held; `off` never. It counts from "
+        "20 rows on.",
+    ),
+}
+
+
+def declarations() -> str:
+    """`declarations.md`: every setting of a declaration."""
+    _expect(TOP, declaration._SETTINGS)
+    _expect(SOURCE, (*declaration._SOURCE, *declaration._OPTIONS))
+    _expect(GEOMETRY, (*_names(declaration.Points), "precision"))
+    _expect(HOLDS, _names(declaration.Holds))
+    types = codes([*sorted(TYPES - {"geometry"}), "decimal(p,s)"])
+    heads = ["setting", "default", "meaning"]
+    return page(
+        "Declarations",
+        "A declaration says what a dataset is and where it comes from. It is a YAML file; several "
+        "may stand in one file, with `---` between. `ploti admin datasets apply FILE` checks all of "
+        "it before anything changes. An unknown setting is an error. "
+        "[Declare a source](../howto/declare-a-source.md) has examples.",
+        table(heads, _rows(TOP)),
+        "## source",
+        table(
+            ["setting", "for", "meaning"],
+            [[code(name), _formats(name), told] for name, told in SOURCE.items()],
+        ),
+        f"These formats bring their own geometry: {codes(f for f in FORMATS if f in SPATIAL)}.",
+        "## geometry",
+        table(heads, _rows(GEOMETRY)),
+        "## columns",
+        "A column of the source and its type, such as `zip: string`. Without it a column gets the "
+        "narrowest type that every value of the column fits, and a value such as `0012` keeps its "
+        f"column a text. Key columns stay texts unless a type is given. Types: {types}.",
+        "## holds",
+        table(heads, _rows(HOLDS)),
+        "`holds: off` switches all thresholds off. A MAJOR schema change and a key that does not "
+        "tell the rows apart are held all the same.",
+        "## Not built yet",
+        "These are refused with a clear error, so that none is obeyed by half: "
+        f"{codes(not_built.SETTINGS)}; of `source` {codes(not_built.SOURCE)} and the kinds "
+        f"{codes(not_built.KINDS)}; of `holds` {codes(not_built.HOLDS)}; `continuation` "
+        f"{codes(not_built.CONTINUATIONS)}.",
+    )
+
+
+def _expect(told: dict[str, object] | dict[str, str], there: Iterable[str]) -> None:
+    """Fail where the page and the code do not know the same settings."""
+    assert set(told) == set(there), set(told) ^ set(there)
+
+
+def _names(kind: type) -> list[str]:
+    return [field.name for field in msgspec.structs.fields(kind)]
+
+
+def _rows(told: dict[str, tuple[str, str]]) -> list[list[str]]:
+    return [[code(name), default, meaning] for name, (default, meaning) in told.items()]
+
+
+def _formats(name: str) -> str:
+    formats = declaration._OPTIONS.get(name)
+    return codes(formats) if formats else "all"

@@ -1,0 +1,241 @@
+"""The pages of reference that come out of the code: commands, settings, errors, events, and so on."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Iterator
+
+import msgspec
+from tests.docs.text import code, codes, first_sentence, page, table
+
+from ploti import errors
+from ploti.cli.groups import make_app
+from ploti.cli.serve import serve
+from ploti.errors import BY_CODE, MEANINGS, ExitStatus, PlotiError
+from ploti.model.event import KINDS, Event, EventType, HoldReason, Links, RemovedReason, StaleReason
+from ploti.model.schema import (
+    TYPES,
+    AddedColumn,
+    Geometry,
+    GeometryChange,
+    KeyChange,
+    RetypedColumn,
+    SchemaChange,
+)
+from ploti.model.version import Counts, ResyncReason
+from ploti.sync.destinations.duckdb import tables
+from ploti.sync.held import State
+from ploti.sync.status import Standing
+
+EXIT_STATUSES = {
+    ExitStatus.DONE: "It was done. A push that is held for review is done too.",
+    ExitStatus.FAILED: "It failed; the line on standard error says why.",
+    ExitStatus.USAGE: "The command, a setting or a declaration's file is wrong.",
+    ExitStatus.BEHIND: "A dataset of the destination is not up to date.",
+    ExitStatus.BUSY: "The destination is locked or in use.",
+    ExitStatus.DIFFERS: "A table is not equal to the version that it holds.",
+    ExitStatus.REFUSED: "The key is refused, or lacks the permission.",
+    ExitStatus.UNREACHABLE: "The server cannot be reached.",
+}
+NOT_WRITTEN = {EventType.STALE}
+"""Types that readers know and that this release's server writes to no log yet."""
+
+
+def commands() -> str:
+    """`commands.md`: every command, out of the command line itself."""
+    made = make_app().generate_docs(output_format="markdown", recursive=True)
+    _, _, rest = made.partition("\n")
+    about = (
+        "Every command has `--help`. Commands that print results have `--json`. Options come after "
+        "the arguments or before them. What a command's exit status means is in "
+        "[Errors](errors.md); the settings of `ploti serve` are in [Settings](settings.md)."
+    )
+    return page("Commands", about, rest)
+
+
+def settings() -> str:
+    """`settings.md`: what the operator of a server sets."""
+    from ploti.server.settings import Settings
+
+    told = dict(_parameters_told(inspect.getdoc(serve) or ""))
+    parameters = inspect.signature(serve).parameters
+    given = {field.name: field.default for field in msgspec.structs.fields(Settings)}
+    rows = [
+        [
+            code("--" + name.replace("_", "-")),
+            code(f"PLOTI_{name.upper()}") if parameter.default is None else "-",
+            _default(name, given[name]),
+            told[name],
+        ]
+        for name, parameter in parameters.items()
+    ]
+    client = [
+        ["`PLOTI_API_KEY`", "-", "The key that opens the API."],
+        ["`PLOTI_API_URL`", "`http://127.0.0.1:8080`", "The address of the server."],
+    ]
+    return page(
+        "Settings",
+        "## The server",
+        "`ploti serve` takes each setting as a flag. Some are read from a variable too; the flag "
+        "wins. A variable with the prefix `PLOTI_` that is no setting is an error.",
+        table(["flag", "variable", "default", "meaning"], rows),
+        "Sizes are written `2GiB`, `500MiB` or as a number of bytes.",
+        "## The client",
+        "The commands and `import ploti` read two variables.",
+        table(["variable", "default", "meaning"], client),
+    )
+
+
+def _parameters_told(doc: str) -> Iterator[tuple[str, str]]:
+    lines = doc.partition("----------\n")[2].splitlines()
+    for name, meaning in zip(lines[::2], lines[1::2], strict=True):
+        yield name, meaning.strip()
+
+
+def _default(name: str, value: object) -> str:
+    if value is msgspec.NODEFAULT:
+        return "required"
+    if value is None or value == ():
+        return "-"
+    if name in {"build_memory", "max_source"}:
+        return code(f"{typing.cast('int', value) >> 30}GiB")
+    return "off" if value is False else code(value)
+
+
+def errors_page() -> str:
+    """`errors.md`: every code and every class, with its statuses."""
+    rows = [
+        [
+            code(each.value),
+            meaning.status,
+            code(f"ploti.{BY_CODE[each].__name__}"),
+            meaning.exit_status.value,
+            "yes" if meaning.retry else "no",
+            first_sentence(BY_CODE[each].__doc__),
+        ]
+        for each, meaning in MEANINGS.items()
+    ]
+    ours = [
+        [code(f"ploti.{kind.__name__}"), kind.exit_status.value, first_sentence(kind.__doc__)]
+        for kind in _own_classes()
+    ]
+    return page(
+        "Errors",
+        "The server answers an error as `application/problem+json` with `type`, `title`, `status`, "
+        "`detail` and `code`; `invalid_input` also has `errors`, a list of `field` and `message`. "
+        "The SDK raises the class of the code. A command prints one line on standard error and "
+        "ends with the exit status.",
+        "## Codes of the server",
+        table(["code", "HTTP", "class", "exit", "try again", "meaning"], rows),
+        "## Errors of the client's side",
+        "All of them, and those above, are `ploti.PlotiError`.",
+        table(["class", "exit", "meaning"], ours),
+        "## Exit statuses",
+        table(["exit", "meaning"], [[s.value, EXIT_STATUSES[s]] for s in ExitStatus]),
+        "A command that Ctrl-C ends has the status 130.",
+    )
+
+
+def _own_classes() -> list[type[PlotiError]]:
+    return [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type)
+        and issubclass(kind, PlotiError)
+        and kind is not PlotiError
+        and not issubclass(kind, errors.ApiError)
+    ]
+
+
+def events() -> str:
+    """`events.md`: the types of events, their fields, and what those may be."""
+    sections = [part for name, kind in KINDS.items() for part in _event(name, kind)]
+    parts = [Counts, Links, SchemaChange, AddedColumn, RetypedColumn, KeyChange, GeometryChange]
+    enums = [HoldReason, RemovedReason, ResyncReason, StaleReason]
+    return page(
+        "Events",
+        "A subscription's log is a list of events, oldest first, numbered without a gap. How to "
+        "read and replay it is in [The log](../explanation/log.md).",
+        "## Every event",
+        table(["field", "type"], _fields(Event)),
+        "`data` has the fields below, by `type`. A reader passes over fields and types that it does "
+        "not know.",
+        *sections,
+        "## Parts",
+        *(part for kind in [*parts, Geometry] for part in _part(kind)),
+        "## Reasons",
+        table(["kind", "values", "meaning"], [_enum(kind) for kind in enums]),
+    )
+
+
+def _event(name: EventType, kind: type) -> Iterator[str]:
+    yield f"## {name.value}"
+    yield first_sentence(kind.__doc__)
+    if name in NOT_WRITTEN:
+        yield "The server of this release does not write it yet."
+    yield table(["field", "type"], _fields(kind))
+
+
+def _part(kind: type) -> Iterator[str]:
+    yield f"### {kind.__name__}"
+    yield first_sentence(kind.__doc__)
+    yield table(["field", "type"], _fields(kind))
+
+
+def _enum(kind: type[typing.Any]) -> list[str]:
+    return [code(kind.__name__), codes(kind), first_sentence(kind.__doc__)]
+
+
+def _fields(kind: type) -> list[list[str]]:
+    return [
+        [code(field.encode_name), type_name(field.type)] for field in msgspec.structs.fields(kind)
+    ]
+
+
+def type_name(kind: object) -> str:
+    """A field's type as the JSON has it."""
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        members = typing.get_args(kind)
+        if set(members) == set(KINDS.values()):
+            return "object, by `type`"
+        names = [type_name(each) for each in members if each is not msgspec.UnsetType]
+        return " or ".join(names) + (", may be left out" if msgspec.UnsetType in members else "")
+    if typing.get_origin(kind) is list:
+        return f"list of {type_name(typing.get_args(kind)[0])}"
+    supertype = getattr(kind, "__supertype__", None)
+    if supertype is not None:
+        return type_name(supertype)
+    plain = {int: "number", str: "text", bool: "true or false", types.NoneType: "null"}
+    name = getattr(kind, "__name__", str(kind))
+    return plain.get(typing.cast("type", kind)) or {"Instant": "time"}.get(name, code(name))
+
+
+def destinations() -> str:
+    """`destinations.md`: what sync writes into a DuckDB file."""
+    assert tables._TYPES.keys() == TYPES
+    rows = [[code(name), code(tables._TYPES[name])] for name in sorted(TYPES)]
+    rows.append(["`decimal(p,s)`", f"`{tables._type('decimal(p,s)')}`"])
+    return page(
+        "Destinations",
+        "`ploti feeds sync SUB --to duckdb:FILE` keeps a DuckDB file in step with a subscription. "
+        "It is the one kind of destination so far.",
+        "## Tables",
+        "A dataset becomes a table of the default schema, named after its id without `ds_`; "
+        "`--table-name` gives another name to a single `--dataset`. It has the column "
+        "`_ploti_record_id` and the dataset's own columns. It has no primary key. Columns that you "
+        "add yourself stay, as long as a load finds the columns that it needs.",
+        table(["type of the column", "type in DuckDB"], rows),
+        "## What sync records",
+        "The schema `_ploti` of the same file has two tables, `subscriptions` and `datasets`: the "
+        "cursor, and which version each table holds. They change in the transaction that changes "
+        "the data. Do not write to them.",
+        "## States",
+        f"A dataset in the result of `sync` is in one of these states: {codes(State)}. "
+        f"`ploti feeds status` says of each dataset: {codes(Standing)}.",
+        "## One at a time",
+        "DuckDB lets one process write to a file, and no other read it meanwhile. Sync opens the "
+        "file only for its transactions, and waits up to `--lock-timeout` seconds while another "
+        "program has it open.",
+    )
