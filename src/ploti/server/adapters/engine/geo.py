@@ -29,7 +29,7 @@ class Extent:
         """Take in rows; only those at the edge of the single-precision box are read exactly."""
         self.kinds |= wkb.kinds(geometry)
         sides = [boxes.field(side).to_numpy(zero_copy_only=False) for side in range(4)]
-        known = is_there(boxes)
+        known = is_there(boxes.field(0))
         if not known.any():
             return
         edge = np.zeros(len(known), np.bool_)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ploti.server.adapters.engine import wkb
-from ploti.server.adapters.engine.arrow import Column, Doubles, buffer
+from ploti.server.adapters.engine.arrow import Column, Doubles, buffer, is_there
 
 _DIGITS = 10
 
@@ -56,12 +56,17 @@ BOX = pa.struct([(name, pa.float32()) for name in ("xmin", "ymin", "xmax", "ymax
 
 
 def float_boxes(geometry: Column) -> pa.StructArray:
-    """The box of each geometry in single precision, rounded outward; null where there is none."""
+    """The box of each geometry in single precision, rounded outward.
+
+    It is null where the geometry is, and of an empty one has no sides.
+    """
     found = wkb.boxes(geometry)
     missing = np.isnan(found[:, 0])
     sides = [_outward(found[:, side], towards=-np.inf if side < 2 else np.inf) for side in range(4)]
     return pa.StructArray.from_arrays(
-        [pa.array(side, pa.float32()) for side in sides], fields=list(BOX), mask=pa.array(missing)
+        [pa.array(side, pa.float32(), mask=missing) for side in sides],
+        fields=list(BOX),
+        mask=pa.array(~is_there(geometry)),
     )
 
 
