@@ -16,7 +16,13 @@ _OF_DUCKDB = 2
 
 def child() -> None:
     """Do the one order on standard input, as `adapters.builder` starts it."""
-    run_child(_build, out_of_memory=(duckdb.OutOfMemoryException,))
+    run_child(_build, is_out_of_memory=_is_out_of_memory)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Out of an Arrow stream DuckDB's error comes as an OSError that only its text tells."""
+    known = isinstance(error, MemoryError | duckdb.OutOfMemoryException)
+    return known or (isinstance(error, OSError) and "Out of Memory Error" in str(error))
 
 
 def _build(order: BuildOrder, memory: int) -> BuildResult:

@@ -18,27 +18,29 @@ Work = Callable[[BuildOrder, int], BuildResult]
 ABANDONED = 70
 
 
-def run_child(work: Work, *, out_of_memory: tuple[type[Exception], ...] = ()) -> None:
+def run_child(work: Work, *, is_out_of_memory: Callable[[Exception], bool]) -> None:
     """Do the one order on standard input and write its result to the descriptor in argv.
 
-    `out_of_memory` are the errors besides MemoryError by which libraries say that memory ran out.
+    `is_out_of_memory` knows the errors by which the libraries say that memory ran out.
     """
     report = int(sys.argv[1])
     task = decode(sys.stdin.buffer.readline(), Task)
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     bind(task.limits)
-    result = _attempt(work, task, (MemoryError, *out_of_memory))
+    result = _attempt(work, task, is_out_of_memory)
     with os.fdopen(report, "wb") as pipe:
         pipe.write(encode(result))
 
 
-def _attempt(work: Work, task: Task, out_of_memory: tuple[type[Exception], ...]) -> BuildResult:
+def _attempt(work: Work, task: Task, is_out_of_memory: Callable[[Exception], bool]) -> BuildResult:
     try:
         return work(task.order, task.limits.memory)
     except SourceError as error:
         return Broken(detail=error.detail)
-    except out_of_memory:
-        return Broken(detail=say_out_of_memory(task.limits.memory))
+    except Exception as error:
+        if is_out_of_memory(error):
+            return Broken(detail=say_out_of_memory(task.limits.memory))
+        raise
 
 
 def say_out_of_memory(limit: int) -> str:

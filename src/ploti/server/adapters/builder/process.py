@@ -25,6 +25,14 @@ _LOG = structlog.get_logger()
 _LONGEST_REPORT = 64 << 20
 _LONGEST_COMPLAINT = 16 << 10
 _Pipes = tuple[asyncio.StreamWriter, asyncio.StreamReader]
+_VARIABLES = {
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    # The limit counts what is mapped. Arrow's own pool and an arena a thread mapped 2 GiB and more
+    # in the build of 1.7M rows that touches 840 MiB; so it maps 1,070 MiB, for the same CPU time.
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "2",
+}
 _INSIDE = "the build failed inside ploti; the server's log has the reason"
 
 
@@ -88,7 +96,7 @@ class ProcessBuilder:
             stderr=asyncio.subprocess.PIPE,
             pass_fds=[report],
             cwd=folder,
-            env={"HOME": folder, "TMPDIR": folder, "LANG": "C.UTF-8", "TZ": "UTC"},
+            env={"HOME": folder, "TMPDIR": folder, **_VARIABLES},
             start_new_session=True,
         )
 
