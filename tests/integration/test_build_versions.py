@@ -319,7 +319,7 @@ def test_a_change_of_key_is_refused(dataset: Dataset) -> None:
         ({}, "", "the source is empty"),
         ({}, "\n\n", "the source is empty"),
         ({}, "<!DOCTYPE html><html><body>Sorry</body></html>", "HTML"),
-        ({}, "id;n\na;1\n", "values are separated by semicolons: only commas so far"),
+        ({}, "id;n\na;1\n", "values are separated by semicolons: declare source.delimiter"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_line_that_says_where(

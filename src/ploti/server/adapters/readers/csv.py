@@ -112,7 +112,7 @@ def _header(block: Block, found: Structure) -> list[str]:
     names = next(csv.reader(io.StringIO(text, newline="")))
     for separator, kind in _OTHER_SEPARATORS.items():
         if len(names) == 1 and separator in names[0]:
-            raise SourceError(f"line 1: values are separated by {kind}: only commas so far")
+            raise SourceError(f"line 1: values are separated by {kind}: declare source.delimiter")
     return names
 
 

@@ -140,7 +140,9 @@ def _decode(
         before = rest + chunk[: max(error.start - len(pending), 0)]
         line += count_lines(np.frombuffer(before, np.uint8))
         byte = error.object[error.start]
-        raise SourceError(f"line {line}: the byte 0x{byte:02x} there is not UTF-8") from None
+        raise SourceError(
+            f"line {line}: the byte 0x{byte:02x} there is not UTF-8: declare source.encoding"
+        ) from None
 
 
 def _mark(data: Bytes) -> Marks:
