@@ -15,7 +15,7 @@ from ploti.cli.output import Json, print_json, print_next, print_table
 from ploti.client.connection import Client
 from ploti.sync import calls
 from ploti.sync.destinations import LOCK_TIMEOUT
-from ploti.sync.progress import Moment, Observer, Progress
+from ploti.sync.progress import Moment, Progress
 from ploti.sync.result import Result
 from ploti.sync.status import Status
 from ploti.sync.verify import Verified
@@ -113,7 +113,7 @@ def _tell(progress: Progress) -> None:
 
 
 def _print_steps(progress: Progress) -> None:
-    if progress.moment in _TOLD:
+    if progress.moment in {*_TOLD, Moment.CLOSED}:
         print_json(progress)
 
 

@@ -47,6 +47,8 @@ class Ledger:
                 )
             self._observe(Progress(moment=Moment.OPENED, detail="the destination is open"))
             yield session
+        cursor = self.holdings.cursor
+        self._observe(Progress(moment=Moment.CLOSED, detail="free for readers", cursor=cursor))
 
     @contextmanager
     def change(self, session: Session, held: Held, finish: Finish) -> Iterator[Transaction]:

@@ -20,6 +20,7 @@ class Moment(StrEnum):
     ROWS_WRITTEN = "rows_written"
     RECORDED = "recorded"
     COMMITTED = "committed"
+    CLOSED = "closed"
     STUCK = "stuck"
     LEAVING = "leaving"
     RELOADING = "reloading"

@@ -18,7 +18,7 @@ from ploti.model.ids import SubscriptionId
 from ploti.model.sql import literal
 from ploti.sync.destination import Session
 from ploti.sync.destinations.duckdb.session import DuckDBSession
-from ploti.sync.destinations.duckdb.tables import ALIAS, first_line
+from ploti.sync.destinations.duckdb.tables import ALIAS, failure, first_line
 
 _IN_USE = ("Could not set lock on file", "Unique file handle conflict")
 _PAUSE = 0.2
@@ -105,8 +105,12 @@ class DuckDB:
         self._attach(self._connection, mode)
         try:
             yield self._connection
-        finally:
-            self._connection.execute(f"DETACH {ALIAS}")
+        except BaseException:
+            # It may be in any state; closed, it lets go of the file for certain.
+            self._connection.close()
+            del self._connection
+            raise
+        self._connection.execute(f"DETACH {ALIAS}")
 
     def _attach(self, connection: duckdb.DuckDBPyConnection, mode: str) -> None:
         give_up = time.monotonic() + self._lock_timeout
@@ -136,4 +140,4 @@ def _said_plainly() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise SyncError(f"The destination failed: {first_line(error)}") from error
+        raise failure(error) from error

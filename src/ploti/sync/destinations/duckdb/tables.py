@@ -204,10 +204,23 @@ def said_of_the_table() -> Iterator[None]:
     """Tell the faults of one table from those of the whole destination."""
     try:
         yield
-    except _OF_THE_WHOLE as error:
-        raise SyncError(f"The destination failed: {first_line(error)}") from error
     except duckdb.Error as error:
+        if _is_of_the_whole(error):
+            raise failure(error) from error
         raise TableError(first_line(error)) from error
+
+
+def _is_of_the_whole(error: duckdb.Error) -> bool:
+    """A commit fails by one error for two reasons: a full disk, or a constraint of a table's."""
+    if isinstance(error, duckdb.TransactionException):
+        return "constraint" not in str(error).lower()
+    return isinstance(error, _OF_THE_WHOLE)
+
+
+def failure(error: duckdb.Error) -> SyncError:
+    """What ends a run, in a sentence."""
+    what = "The disk is full" if "No space left" in str(error) else "The destination failed"
+    return SyncError(f"{what}: {first_line(error)}")
 
 
 def first_line(error: Exception) -> str:
