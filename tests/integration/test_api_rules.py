@@ -7,6 +7,7 @@ from tests.integration.running import Running, problem
 
 from ploti.errors import MEANINGS, Code
 from ploti.server.api.auth import LONGEST_BODY
+from ploti.server.api.params import query_of
 
 SUBSCRIPTIONS = "/v1/feeds/subscriptions"
 DATASETS = "/v1/feeds/datasets"
@@ -207,3 +208,13 @@ def test_a_declaration_with_a_number_too_large_is_no_failure(api: Running) -> No
     body = json.dumps({"id": "ds_big", "title": 10**400}).encode()
     response = api.staff("PUT", "/v1/admin/datasets/ds_big", content=body)
     problem(response, 400, "invalid_input")
+
+
+def test_what_a_route_takes_is_worked_out_once_and_not_kept_anew_for_each_request(
+    api: Running,
+) -> None:
+    api.get(f"{DATASETS}?limit=1")
+    before = query_of.cache_info().misses
+    for _ in range(3):
+        api.get(f"{DATASETS}?limit=1")
+    assert query_of.cache_info().misses == before

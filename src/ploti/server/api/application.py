@@ -13,7 +13,7 @@ from ploti.server.api.auth import find_caller
 from ploti.server.api.backend import Backend
 from ploti.server.api.head import with_head
 from ploti.server.api.openapi import ANSWER, draw
-from ploti.server.api.params import check_path, check_query
+from ploti.server.api.params import check_request
 from ploti.server.api.problems import HANDLERS
 
 _ROUTES = (
@@ -37,7 +37,7 @@ def make_application(backend: Backend, *, version: str) -> ASGIApp:
             "backend": Provide(lambda: backend, sync_to_thread=False),
             "caller": Provide(find_caller),
         },
-        guards=[check_path, check_query],
+        before_request=check_request,
         exception_handlers=HANDLERS,
         response_headers={"cache-control": "no-store", "x-content-type-options": "nosniff"},
         type_encoders={Instant: str},

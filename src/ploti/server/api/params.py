@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Annotated, NamedTuple
 
-from litestar.connection import ASGIConnection
+from litestar import Request
 from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 from litestar.params import ParameterKwarg, QueryParameter
@@ -23,7 +23,7 @@ LONGEST_WAIT = 30
 LARGEST_NUMBER = 99_999_999
 """Of a version: record ids have eight digits for it."""
 
-Connection = ASGIConnection[BaseRouteHandler, object, object, State]
+AnyRequest = Request[object, object, State]
 Limit = Annotated[
     int, QueryParameter(ge=1, le=LONGEST_PAGE, description="The longest page wanted.")
 ]
@@ -78,29 +78,27 @@ def _take(name: str, field: FieldDefinition) -> Taken:
     return Taken(query or name, field)
 
 
-async def check_path(
-    connection: Connection,
-    _: BaseRouteHandler,
-) -> None:
-    """Take a number in the path in its one plain form; there is nothing under any other."""
-    segments = connection.scope["path"].split("/")
-    for value in connection.path_params.values():
-        if isinstance(value, int) and (value > LARGEST_NUMBER or str(value) not in segments):
-            raise NotFound(f"There is no number {value} here")
+async def check_request(request: AnyRequest) -> None:
+    """Refuse a number in the path, or a query, that is not in the one form that it is taken in.
 
-
-async def check_query(
-    connection: Connection,
-    handler: BaseRouteHandler,
-) -> None:
-    """Refuse a query parameter that the route does not take, comes twice, or has no such form."""
-    if OPEN_QUERY in handler.opt or not connection.query_params:
+    Runs before each handler: a guard would be given a copy of its handler, made for each request.
+    """
+    _check_path(request)
+    handler = request.route_handler
+    if OPEN_QUERY in handler.opt or not request.query_params:
         return
-    taken = query_of(handler, frozenset(connection.path_params))
-    given = list(connection.query_params.multi_items())
-    faults = tuple(_find_faults(given, taken))
+    taken = query_of(handler, frozenset(request.path_params))
+    faults = tuple(_find_faults(list(request.query_params.multi_items()), taken))
     if faults:
         raise refuse(*faults)
+
+
+def _check_path(request: AnyRequest) -> None:
+    """There is nothing under a number in another form than its plain one."""
+    segments = request.scope["path"].split("/")
+    for value in request.path_params.values():
+        if isinstance(value, int) and (value > LARGEST_NUMBER or str(value) not in segments):
+            raise NotFound(f"There is no number {value} here")
 
 
 def _find_faults(given: list[tuple[str, str]], taken: dict[str, Taken]) -> Iterator[Fault]:
