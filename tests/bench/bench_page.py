@@ -1,0 +1,74 @@
+"""What a page of 100 events costs the server, against equal bytes that it sends from memory.
+
+`python -m tests.bench.bench_page` prints CPU microseconds a request of each, and their ratio. The
+floor is /openapi.json of the same server, whose cost is scaled to the page's size by its own
+measured share per byte, which is small beside that per request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+
+import aiohttp
+from tests.e2e.serving import Server, served
+
+EVENTS = 100
+REQUESTS = 1500
+ROUNDS = 3
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pid: int) -> float:
+    """What the process has used, its threads' and the system's time for it included."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+async def ask(session: aiohttp.ClientSession, path: str) -> int:
+    """Ask so often over a few connections; the bytes of one answer."""
+    size = 0
+
+    async def some() -> None:
+        nonlocal size
+        for _ in range(REQUESTS // 4):
+            async with session.get(path) as response:
+                response.raise_for_status()
+                size = len(await response.read())
+
+    await asyncio.gather(*(some() for _ in range(4)))
+    return size
+
+
+async def measure(server: Server, path: str) -> tuple[float, int]:
+    """The least CPU microseconds a request of a few rounds, and the answer's bytes."""
+    headers = {"authorization": f"Bearer {server.key}"}
+    spent, size = [], 0
+    async with aiohttp.ClientSession(server.url, headers=headers) as session:
+        for _ in range(ROUNDS):
+            began = cpu_seconds(server.process.pid)
+            size = await ask(session, path)
+            spent.append((cpu_seconds(server.process.pid) - began) / REQUESTS * 1e6)
+    return min(spent), size
+
+
+def main() -> None:
+    """Fill a log, measure both and print."""
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as server:
+        for number in range(EVENTS):
+            server.declare(f"ds_{number}")
+        log = server.subscribe(*(f"ds_{number}" for number in range(EVENTS)))
+        for name, path in (
+            ("page of 100 events", f"{log}/events?limit=100"),
+            ("one event", f"{log}/events?limit=1"),
+            ("from memory", "/openapi.json"),
+            ("health", "/healthz"),
+        ):
+            cost, size = asyncio.run(measure(server, path))
+            print(f"{name:20} {cost:6.0f} us a request, {size} bytes")
+
+
+if __name__ == "__main__":
+    main()
