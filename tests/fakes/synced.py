@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -10,6 +12,7 @@ from tests.fakes.feed import SUBSCRIPTION, FakeVersion
 
 from ploti.model.columns import RECORD_ID
 from ploti.model.ids import DatasetId
+from ploti.model.sql import literal
 from ploti.sync.destination import Destination
 from ploti.sync.destinations import open_destination
 from ploti.sync.feed import Feed
@@ -45,15 +48,31 @@ def sync(
         return run.catch_up()
 
 
+@cache
+def _plain() -> duckdb.DuckDBPyConnection:
+    """One for all: to attach a file to it is cheaper than a new one each time."""
+    return duckdb.connect()
+
+
+@contextmanager
+def _using(file: Path, mode: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    connection = _plain()
+    connection.execute(f"ATTACH {literal(str(file))} AS file{mode}; USE file")
+    try:
+        yield connection
+    finally:
+        connection.execute("USE memory; DETACH file")
+
+
 def query(file: Path, sql: str) -> list[tuple[object, ...]]:
     """Rows by plain DuckDB."""
-    with duckdb.connect(str(file), read_only=True) as connection:
+    with _using(file, " (READ_ONLY)") as connection:
         return connection.execute(sql).fetchall()
 
 
 def execute(file: Path, sql: str) -> None:
     """Do something to the file by hand."""
-    with duckdb.connect(str(file)) as connection:
+    with _using(file, "") as connection:
         connection.execute(sql)
 
 
