@@ -73,9 +73,12 @@ def test_an_address_that_is_none_is_a_problem(api: Running) -> None:
 
 
 def test_a_method_that_is_not_taken_is_a_problem_that_names_those_that_are(api: Running) -> None:
-    response = api.send("DELETE", DATASETS)
-    problem(response, 405, "method_not_allowed")
-    assert response.headers["allow"] == "GET, HEAD, OPTIONS"
+    for method in ("DELETE", "OPTIONS", "TRACE", "NONE"):
+        response = api.send(method, DATASETS)
+        assert method in problem(response, 405, "method_not_allowed")["detail"]
+        assert response.headers["allow"] == "GET, HEAD"
+    response = api.send("PUT", f"{SUBSCRIPTIONS}/sub_a")
+    assert response.headers["allow"] == "DELETE, GET, HEAD, PATCH"
     response = api.send("HEAD", "/v1/admin/datasets/ds_a/check")
     assert response.status_code == 405
 

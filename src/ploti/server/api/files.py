@@ -16,7 +16,7 @@ from litestar.response import Stream
 
 from ploti.errors import Code, Forbidden
 from ploti.server.api.backend import Backend
-from ploti.server.api.head import is_head
+from ploti.server.api.methods import is_head
 from ploti.server.api.openapi import ALSO, ANSWER, FILE, PROBLEMS
 from ploti.server.api.params import OPEN_QUERY
 from ploti.server.api.problems import Problem, respond

@@ -29,6 +29,7 @@ from ploti.errors import (
     TooLarge,
 )
 from ploti.model.wire import UNSET, Unset, Value, encode
+from ploti.server.api.methods import method_of, tell_allowed
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -143,12 +144,12 @@ def _answer_gone(_: _Request, error: ClientGone) -> Response[bytes]:
 
 
 def _refuse_method(request: _Request) -> MethodNotAllowed:
-    return MethodNotAllowed(f"{request.url.path} does not take {request.method}")
+    return MethodNotAllowed(f"{request.url.path} does not take {method_of(request.scope)}")
 
 
 def _allowed(headers: Mapping[str, str]) -> dict[str, str]:
     methods = {method.strip() for method in headers.get("allow", "").split(",")}
-    return {"allow": ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))}
+    return {"allow": tell_allowed(methods)}
 
 
 def _refuse_values(error: ValidationException) -> InvalidInput:
