@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test check format-check lint imports types pytest coverage format lock demo bench clean
+.PHONY: help setup test check format-check lint imports types pytest coverage format lock docs demo bench clean
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
 	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
@@ -60,6 +60,9 @@ lock: .venv/locked  ## take the newest releases that pyproject.toml allows into 
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-emit-index-url \
 		--fork-strategy fewest --python-version 3.11 --all-extras --group dev \
 		--output-file requirements/dev.txt pyproject.toml
+
+docs: .venv/installed  ## write the pages of reference and the index out of the code
+	@$(BIN)/python -m tests.docs.generate
 
 demo: .venv/installed  ## the whole thing at work, in a minute
 	@$(BIN)/ploti demo

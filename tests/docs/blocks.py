@@ -30,7 +30,7 @@ class Step:
 def read_blocks(page: str, *, section: str | None = None) -> list[Block]:
     """The blocks of a page, or of the section with this heading."""
     if section is not None:
-        page = page.split(f"\n## {section}\n")[1].split("\n## ")[0]
+        page = page.split(f"\n## {section}\n")[1].split("\n## ", maxsplit=1)[0]
     blocks = []
     for found in _FENCE.finditer(page):
         files = _FILE.findall(page[: found.start()])

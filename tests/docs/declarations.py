@@ -14,7 +14,7 @@ from ploti.server.sources.formats import FORMATS, SPATIAL
 TOP = {
     "id": ("required", "The dataset's id: `ds_` and lower-case words joined by `_`."),
     "title": ("required", "What people call it."),
-    "place": ("required", "The place that it is about, from the large to the small: `us/fl/orange`."),
+    "place": ("required", "The place, from the large to the small: `us/fl/orange`."),
     "topic": ("required", "The topic, in the same form: `nature/trees`."),
     "license": ("-", "The licence under which the source gives it."),
     "attribution": ("-", "Whom to name."),
@@ -23,6 +23,8 @@ TOP = {
     "geometry": ("-", "Geometry made of two columns, and its precision; see below."),
     "columns": ("`{}`", "Types of columns that are not to be told from the values; see below."),
     "holds": ("see below", "When a version is held for review, or `off`; see below."),
+    "check_every": ("-", "How often the source is due a check: `24h`, `30m`, `7d`."),
+    "paused": ("-", "Whether checks are paused, as `true` or `false`."),
     "continuation": ("`off`", "Whether records go on under a new key: `off` so far."),
 }
 SOURCE = {
@@ -48,41 +50,37 @@ GEOMETRY = {
 HOLDS = {
     "min_row_ratio": (
         f"`{declaration.MIN_ROW_RATIO}`",
-        "Fewer rows than this share of the version before are held; `off` never. It counts from "
-        "20 rows on.",
+        "A version with less than this share of the rows before is held, from 20 rows on.",
     ),
 }
 
 
 def declarations() -> str:
     """`declarations.md`: every setting of a declaration."""
-    _expect(TOP, declaration._SETTINGS)
-    _expect(SOURCE, (*declaration._SOURCE, *declaration._OPTIONS))
-    _expect(GEOMETRY, (*_names(declaration.Points), "precision"))
-    _expect(HOLDS, _names(declaration.Holds))
     types = codes([*sorted(TYPES - {"geometry"}), "decimal(p,s)"])
+    source = (*declaration._SOURCE, *declaration._OPTIONS)
     heads = ["setting", "default", "meaning"]
     return page(
         "Declarations",
         "A declaration says what a dataset is and where it comes from. It is a YAML file; several "
-        "may stand in one file, with `---` between. `ploti admin datasets apply FILE` checks all of "
-        "it before anything changes. An unknown setting is an error. "
+        "may stand in one file, with `---` between. `ploti admin datasets apply FILE` checks all "
+        "of it before anything changes. An unknown setting is an error. "
         "[Declare a source](../howto/declare-a-source.md) has examples.",
-        table(heads, _rows(TOP)),
+        table(heads, _rows(TOP, declaration._SETTINGS)),
         "## source",
         table(
             ["setting", "for", "meaning"],
-            [[code(name), _formats(name), told] for name, told in SOURCE.items()],
+            [[code(name), _formats(name), SOURCE[name]] for name in source],
         ),
         f"These formats bring their own geometry: {codes(f for f in FORMATS if f in SPATIAL)}.",
         "## geometry",
-        table(heads, _rows(GEOMETRY)),
+        table(heads, _rows(GEOMETRY, (*_names(declaration.Points), "precision"))),
         "## columns",
         "A column of the source and its type, such as `zip: string`. Without it a column gets the "
         "narrowest type that every value of the column fits, and a value such as `0012` keeps its "
         f"column a text. Key columns stay texts unless a type is given. Types: {types}.",
         "## holds",
-        table(heads, _rows(HOLDS)),
+        table(heads, _rows(HOLDS, _names(declaration.Holds))),
         "`holds: off` switches all thresholds off. A MAJOR schema change and a key that does not "
         "tell the rows apart are held all the same.",
         "## Not built yet",
@@ -93,17 +91,13 @@ def declarations() -> str:
     )
 
 
-def _expect(told: dict[str, object] | dict[str, str], there: Iterable[str]) -> None:
-    """Fail where the page and the code do not know the same settings."""
-    assert set(told) == set(there), set(told) ^ set(there)
-
-
 def _names(kind: type) -> list[str]:
     return [field.name for field in msgspec.structs.fields(kind)]
 
 
-def _rows(told: dict[str, tuple[str, str]]) -> list[list[str]]:
-    return [[code(name), default, meaning] for name, (default, meaning) in told.items()]
+def _rows(told: dict[str, tuple[str, str]], names: Iterable[str]) -> list[list[str]]:
+    """A row for each setting that there is; one that is not told fails here."""
+    return [[code(name), *told[name]] for name in names]
 
 
 def _formats(name: str) -> str:

@@ -40,8 +40,7 @@ def index(docs: Path) -> str:
     lines = [
         "# ploti",
         "",
-        "> Public tables and maps as versioned datasets, with a log of every change, and a client "
-        "that keeps a copy in step and proves it.",
+        "> Public tables as versioned datasets, a log of their changes, and copies kept in step.",
         "",
         "- [README](../README.md): what it is, and a first feed in five minutes.",
         "- [Architecture](../ARCHITECTURE.md): the code on one page.",
@@ -55,6 +54,8 @@ def index(docs: Path) -> str:
 
 def _line(docs: Path, path: Path) -> str:
     title, told = read_head(path.read_text(encoding="utf-8"))
+    if path.parent.name == "decisions":  # a decision's title says it
+        told = ""
     return f"- [{title}]({path.relative_to(docs).as_posix()}){': ' + told if told else ''}"
 
 

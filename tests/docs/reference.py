@@ -1,11 +1,13 @@
-"""The pages of reference that come out of the code: commands, settings, errors, events, and so on."""
+"""The pages of reference out of the code: commands, settings, errors, events, destinations."""
 
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Iterator
+from unittest.mock import patch
 
 import msgspec
 from tests.docs.text import code, codes, first_sentence, page, table
@@ -45,7 +47,8 @@ NOT_WRITTEN = {EventType.STALE}
 
 def commands() -> str:
     """`commands.md`: every command, out of the command line itself."""
-    made = make_app().generate_docs(output_format="markdown", recursive=True)
+    with patch.object(sys, "argv", ["ploti"]):  # a usage line has the name of what is run
+        made = make_app().generate_docs(output_format="markdown", recursive=True)
     _, _, rest = made.partition("\n")
     about = (
         "Every command has `--help`. Commands that print results have `--json`. Options come after "
@@ -160,8 +163,8 @@ def events() -> str:
         "read and replay it is in [The log](../explanation/log.md).",
         "## Every event",
         table(["field", "type"], _fields(Event)),
-        "`data` has the fields below, by `type`. A reader passes over fields and types that it does "
-        "not know.",
+        "`data` has the fields below, by `type`. A reader passes over fields and types that it "
+        "does not know.",
         *sections,
         "## Parts",
         *(part for kind in [*parts, Geometry] for part in _part(kind)),

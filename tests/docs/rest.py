@@ -12,6 +12,7 @@ from tests.docs.text import code, page, table
 from ploti.server.api.application import make_application
 
 Json = dict[str, Any]
+_METHODS = ["get", "post", "put", "patch", "delete"]
 NO_BACKEND: Any = None
 """The document is drawn from the routes alone."""
 
@@ -47,7 +48,8 @@ def rest() -> str:
 
 
 def _path(path: str, methods: Json) -> Iterator[str]:
-    for method, operation in methods.items():
+    for method in sorted(methods, key=_METHODS.index):
+        operation = methods[method]
         yield f"## {method.upper()} {path}"
         yield operation["summary"] + ("" if operation["security"] else " It needs no key.")
         query = [one for one in operation["parameters"] if one["in"] == "query"]

@@ -29,7 +29,7 @@ _NORMAL = (
 
 
 class Session:
-    """A shell whose variables last, in a folder of its own; ids are remembered where a page has …"""
+    """A shell whose variables last, in a folder of its own; it knows the ids behind `sub_…`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "reader"

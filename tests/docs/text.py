@@ -32,4 +32,6 @@ def first_sentence(doc: str | None) -> str:
 
 
 def _row(cells: Sequence[object]) -> str:
-    return "| " + " | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in cells) + " |"
+    return (
+        "| " + " | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in cells) + " |"
+    )

@@ -1,0 +1,92 @@
+"""The pages: made ones are as the code is, links lead somewhere, the index has all of them."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.docs import generate
+from tests.docs.generate import DOCS, INDEX, ROOT, index, made_pages, read_head
+from tests.docs.reference import EXIT_STATUSES, NOT_WRITTEN
+
+from ploti.errors import MEANINGS, ExitStatus
+from ploti.model.event import KINDS
+from ploti.server.eventlog import drafts
+
+STALE = "is not as the code is: run `make docs`, and commit what it writes"
+PAGES = sorted(
+    [*DOCS.rglob("*.md"), DOCS / INDEX, *(ROOT / name for name in ("README.md", "ARCHITECTURE.md"))]
+)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_CHANGES_IN_ANCHORS = re.compile(r"[^\w\- ]")
+
+
+@pytest.mark.parametrize("name", generate.REFERENCE)
+def test_a_made_page_is_as_the_code_is(name: str) -> None:
+    page = DOCS / "reference" / f"{name}.md"
+    assert page.read_text() == generate.REFERENCE[name](), f"{page.name} {STALE}"
+
+
+def test_the_index_for_machines_lists_every_page_r_209() -> None:
+    text = (DOCS / INDEX).read_text()
+    assert text == index(DOCS), f"{INDEX} {STALE}"
+    for page in DOCS.rglob("*.md"):
+        assert f"]({page.relative_to(DOCS).as_posix()})" in text
+
+
+def test_there_are_concepts_tools_terms_and_an_api_reference_r_209() -> None:
+    for page in ("explanation/log.md", "reference/commands.md", "glossary.md", "reference/rest.md"):
+        assert f"]({page})" in (DOCS / INDEX).read_text()
+
+
+def test_every_code_and_exit_status_is_in_the_page_of_errors() -> None:
+    page = made_pages()["reference/errors.md"]
+    assert all(f"`{code.value}`" in page for code in MEANINGS)
+    assert EXIT_STATUSES.keys() == set(ExitStatus)
+
+
+def test_every_event_type_is_told_and_those_not_written_are_named() -> None:
+    page = made_pages()["reference/events.md"]
+    assert all(f"## {name.value}\n" in page for name in KINDS)
+    written = {name for name, kind in KINDS.items() if hasattr(drafts, kind.__name__)}
+    assert KINDS.keys() - written == NOT_WRITTEN
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_inside_the_repository_leads_somewhere(page: Path) -> None:
+    assert broken_links(page) == []
+
+
+def broken_links(page: Path) -> list[str]:
+    links = _LINK.findall(_FENCED.sub("", page.read_text()))
+    return [link for link in links if "://" not in link and not _leads(page, link)]
+
+
+def _leads(page: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = page.parent / path if path else page
+    if not target.exists() or not target.resolve().is_relative_to(ROOT):
+        return False
+    return not anchor or anchor in _anchors(target.read_text())
+
+
+def _anchors(text: str) -> set[str]:
+    headings = _HEADING.findall(_FENCED.sub("", text))
+    return {_CHANGES_IN_ANCHORS.sub("", each.lower()).replace(" ", "-") for each in headings}
+
+
+def test_a_link_to_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    (tmp_path / "a.md").write_text("# A\n\n## Two words\n")
+    page = tmp_path / "b.md"
+    page.write_text("[a](a.md#two-words) [b](a.md#three) [c](c.md) [d](#b) [e](https://e.org)\n")
+    assert broken_links(page) == ["a.md#three", "c.md", "#b"]
+
+
+def test_each_decision_has_a_row_in_its_index() -> None:
+    rows = (DOCS / "decisions/README.md").read_text()
+    for page in (DOCS / "decisions").glob("[0-9]*.md"):
+        number, title = read_head(page.read_text())[0].split(": ", 1)
+        assert page.name.startswith(number)
+        assert f"| [{number}]({page.name}) | {title} | accepted |" in rows
