@@ -181,3 +181,27 @@ def test_a_client_that_goes_away_gives_its_wait_back(tmp_path: Path) -> None:
                 server.get(f"{log}/events?wait=30", timeout=0.5)
             time.sleep(0.3)
         assert server.get(f"{log}/events?wait=1").status_code == 200
+
+
+def test_a_push_that_never_ends_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    server.declare("ds_a", key=["id"])
+    host, port = server.url.removeprefix("http://").split(":")
+    head = (
+        "POST /v1/admin/datasets/ds_a/push?name=a.csv HTTP/1.1\r\nhost: x\r\n"
+        f"authorization: Bearer {server.staff_key}\r\ncontent-length: 1000\r\n\r\nid,n\r\n"
+    )
+    with socket.create_connection((host, int(port))) as stalled:
+        stalled.sendall(head.encode())
+        time.sleep(1)
+        began = time.monotonic()
+        assert server.stop() == 0
+        assert time.monotonic() - began < 20
+        said = b"".join(iter(lambda: stalled.recv(4096), b""))
+    assert said.startswith(b"HTTP/1.1 503 ")
+    assert b"retry-after: 5" in said
+    assert b'"code":"unavailable"' in said
+    assert "Traceback" not in server.log()
+    with served(tmp_path) as again:
+        assert [path for path in (again.data / "blobs").rglob("*") if path.is_file()] == []
+        assert again.push("ds_a", b"id,n\na,1\n")["outcome"] == "released"

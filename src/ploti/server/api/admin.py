@@ -18,6 +18,7 @@ from ploti.model.admin import (
     HoldPage,
     HoldState,
     Outcome,
+    Status,
 )
 from ploti.model.ids import DatasetId, HoldId
 from ploti.server.api.auth import PERMISSION, Caller
@@ -27,7 +28,7 @@ from ploti.server.api.params import PAGE, Cursor, DryRun, Limit
 from ploti.server.membership.principal import ADMIN
 from ploti.server.service import apply_dataset as applying
 from ploti.server.service import check_source as checking
-from ploti.server.service import read_datasets, review_hold
+from ploti.server.service import read_datasets, read_status, review_hold, steer_dataset
 
 _ONE = {PROBLEMS: (Code.NOT_FOUND,)}
 _DECIDED = {PROBLEMS: (Code.NOT_FOUND, Code.CONFLICT), BODY: Decision}
@@ -113,6 +114,51 @@ async def push_state(
     )
 
 
+@post("/datasets/{dataset:str}/pause", status_code=200, opt=_ONE)
+async def pause_dataset(
+    caller: NamedDependency[Caller],
+    *,
+    backend: NamedDependency[Backend],
+    dataset: FromPath[DatasetId],
+) -> AdminDataset:
+    """Have no check of the dataset due until it is resumed."""
+    now = backend.clock.now()
+    return await caller.write(lambda tx, _: steer_dataset.pause_dataset(tx, dataset, now=now))
+
+
+@post("/datasets/{dataset:str}/resume", status_code=200, opt=_ONE)
+async def resume_dataset(
+    caller: NamedDependency[Caller],
+    *,
+    backend: NamedDependency[Backend],
+    dataset: FromPath[DatasetId],
+) -> AdminDataset:
+    """Have a paused dataset's checks due again, from now on."""
+    now = backend.clock.now()
+    return await caller.write(lambda tx, _: steer_dataset.resume_dataset(tx, dataset, now=now))
+
+
+@post("/datasets/{dataset:str}/remove", status_code=200, opt=_ONE)
+async def remove_dataset(
+    caller: NamedDependency[Caller],
+    *,
+    backend: NamedDependency[Backend],
+    dataset: FromPath[DatasetId],
+) -> AdminDataset:
+    """Take the dataset out of delivery; declaring it again brings it back."""
+    now = backend.clock.now()
+    return await caller.write(lambda tx, _: steer_dataset.remove_dataset(tx, dataset, now=now))
+
+
+@get("/status")
+async def get_status(
+    caller: NamedDependency[Caller], *, backend: NamedDependency[Backend]
+) -> Status:
+    """How the server does: queues, failing sources, builds under way, sizes."""
+    now = backend.clock.now()
+    return await caller.read(lambda tx, _: read_status.read_status(tx, now=now))
+
+
 @get("/holds")
 async def list_holds(
     caller: NamedDependency[Caller],
@@ -161,6 +207,7 @@ ROUTER = Router(
     "/v1/admin",
     route_handlers=[
         *(list_admin_datasets, get_admin_dataset, apply_dataset, check_dataset, push_state),
+        *(pause_dataset, resume_dataset, remove_dataset, get_status),
         *(list_holds, get_hold, release_hold, discard_hold),
     ],
     opt={PERMISSION: ADMIN},

@@ -11,6 +11,7 @@ from ploti.model.wire import Instant, encode
 from ploti.server.api import admin, datasets, events, files, health, subscriptions
 from ploti.server.api.auth import find_caller
 from ploti.server.api.backend import Backend
+from ploti.server.api.ending import with_end
 from ploti.server.api.methods import with_methods
 from ploti.server.api.openapi import ANSWER, draw
 from ploti.server.api.params import check_request
@@ -47,4 +48,4 @@ def make_application(backend: Backend, *, version: str) -> ASGIApp:
     )
     routes = [route for route in application.routes if isinstance(route, HTTPRoute)]
     document = encode(draw(routes, version=version))
-    return with_methods(application)
+    return with_end(with_methods(application))
