@@ -52,8 +52,9 @@ def found(type_: str, text: str) -> str:
         case "float64":
             # The shortest form of a double, or a plain decimal that every double tells apart.
             digits = f"length(replace(ltrim({text}, '-0.'), '.', ''))"
-            plain = f"regexp_full_match({text}, '{_NUMBER}') AND {digits} <= 15"
-            return _finite(typed, f"{typed}::VARCHAR = {text} OR ({plain})")
+            plain = f"regexp_full_match({text}, '{_NUMBER}')"
+            exact = _finite(typed, f"{typed}::VARCHAR = {text} OR ({plain} AND {digits} <= 15)")
+            return f"CASE WHEN strlen({text}) <= 15 AND {plain} THEN true ELSE {exact} END"
         case "boolean":
             return f"({text} IN ('true', 'false'))"
         case _:
@@ -74,7 +75,8 @@ def kept(type_: str, text: str) -> str:
             return f"CASE WHEN {typed}::VARCHAR = {text} THEN true ELSE {otherwise} END"
         case "float64":
             number = f"regexp_full_match({text}, '{_NUMBER}([eE][+-]?[0-9]+)?')"
-            return _finite(typed, f"{number} AND {_digits(text)} <= 17")
+            few = f"CASE WHEN strlen({text}) <= 17 THEN true ELSE {_digits(text)} <= 17 END"
+            return _finite(typed, f"{number} AND {few}")
         case "boolean":
             return f"({text} IN ('true', 'false'))"
         case "date":
