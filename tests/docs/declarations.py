@@ -26,6 +26,16 @@ TOP = {
     "check_every": ("-", "How often the source is due a check: `24h`, `30m`, `7d`."),
     "paused": ("-", "Whether checks are paused, as `true` or `false`."),
     "continuation": ("`off`", "Whether records go on under a new key: `off` so far."),
+    "check_every": (
+        "-",
+        "How often the source is due a check: `24h`, `30m`, `7d`. A day past it `stale` is sent. "
+        "Left out, it is checked or pushed by hand and never stale.",
+    ),
+    "paused": (
+        "as it was",
+        "`true` has no check due. Left out, a dataset stays paused or not, as "
+        "`ploti admin datasets pause` and `resume` left it.",
+    ),
 }
 SOURCE = {
     "kind": "`file` or `http`. Left out with `url`, the dataset is only pushed.",

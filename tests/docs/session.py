@@ -38,6 +38,7 @@ class Session:
         self._state.touch()
         self._log = folder / "server.log"
         self._log.touch()
+        self.said = list[str]()
         self._seen = dict[str, str]()
         self._server: subprocess.Popen[str] | None = None
         self._fixed = dict[str, str]()
@@ -69,6 +70,7 @@ class Session:
             self._follow(command)
         else:
             said = self._run(command)
+            self.said.append(said)
             self._seen |= {found[1]: found[0] for found in _ID.finditer(said)}
             if step.shown is not None:
                 compare(step.command, step.shown, said)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import duckdb
 import pytest
 from tests.docs.blocks import Block, Step, read_blocks, read_steps
 from tests.docs.generate import DOCS, ROOT
@@ -20,6 +21,17 @@ def test_the_first_feed_of_the_readme_works_as_it_is_written(tmp_path: Path) -> 
     page = (ROOT / "README.md").read_text()
     with session(tmp_path) as reader:
         reader.read(read_blocks(page, section="Your first feed, in five minutes"))
+        said = "\n".join(reader.said)
+        assert "1 added, 1 changed, 0 removed" in page
+        assert "1 added, 1 changed, 0 removed" in said
+        assert said.rstrip().endswith("equal")
+        with duckdb.connect(str(reader.folder / "copy.duckdb"), read_only=True) as copy:
+            trees = copy.sql("SELECT tree, species, height FROM city_trees ORDER BY 1").fetchall()
+        assert trees == [
+            ("0001", "Live oak", 13.0),
+            ("0002", "Magnolia", 8.0),
+            ("0003", "Bald cypress", 4.0),
+        ]
 
 
 @pytest.mark.parametrize("name", GUIDES)
