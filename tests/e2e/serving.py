@@ -48,6 +48,7 @@ class Server:
             self.said.append(line.rstrip("\n"))
             if line.startswith("ploti serves "):
                 return line.split()[-1]
+        self.process.stdout.close()
         raise AssertionError(f"it ended with {self.process.wait()}: {self.said}, {self.log()}")
 
     def log(self) -> str:

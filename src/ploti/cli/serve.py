@@ -75,6 +75,8 @@ def serve(
         from ploti.server.app.serve import serve as run
         from ploti.server.settings import read_settings
     except ModuleNotFoundError as error:
+        if (error.name or "").startswith("ploti"):
+            raise
         raise ConfigError(
             f"ploti serve needs {error.name}: install the server's libraries with "
             "pip install 'ploti[server]'"
