@@ -13,7 +13,7 @@ from ploti.cli.declarations import Declared, read_declarations
 from ploti.cli.output import Json, print_fields, print_json, print_next, print_table
 from ploti.client.connection import Client
 from ploti.errors import ApiError
-from ploti.model.admin import AdminDatasetPage, Applied
+from ploti.model.admin import AdminDataset, AdminDatasetPage, Applied
 
 app = App(
     name="datasets",

@@ -48,6 +48,7 @@ where it was."""
 _STATUS = "Say how far behind each dataset of a destination is, and why."
 _VERIFY = "Prove that each table equals the version that it holds, by its content digest."
 _CHECK = "Check a dataset's source now, and wait for the outcome."
+_ADMIN_STATUS = "Say how the server does: queues, failing sources, builds under way, sizes."
 _PUSH = """Upload a file as the source's new state, and wait for the outcome.
 
 It is released, held for review (both are exit status 0), unchanged, or it failed."""
@@ -92,5 +93,6 @@ def _admin() -> App:
     admin.command("ploti.cli.declare:app", name="datasets", help="Datasets and declarations.")
     admin.command("ploti.cli.states:check", name="check", help=_CHECK)
     admin.command("ploti.cli.states:push", name="push", help=_PUSH)
+    admin.command("ploti.cli.status:status", name="status", help=_ADMIN_STATUS)
     admin.command("ploti.cli.holds:app", name="holds", help="Versions kept back for review.")
     return admin

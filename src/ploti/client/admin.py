@@ -11,6 +11,9 @@ class _AdminDatasets:
     apply = method(endpoints.apply_dataset)
     list = ListMethod(endpoints.list_admin_datasets)
     show = method(endpoints.get_admin_dataset)
+    pause = method(endpoints.pause_dataset)
+    resume = method(endpoints.resume_dataset)
+    remove = method(endpoints.remove_dataset)
 
 
 class AdminDatasets(_AdminDatasets, Blocking):
@@ -39,6 +42,7 @@ class AsyncHolds(_Holds, Async):
 class _Admin:
     check = method(endpoints.check_dataset)
     push = method(endpoints.push_state)
+    status = method(endpoints.get_status)
 
 
 class Admin(_Admin, Blocking):

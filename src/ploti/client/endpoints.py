@@ -30,6 +30,7 @@ from ploti.model.admin import (
     HoldPage,
     HoldState,
     Outcome,
+    Status,
 )
 from ploti.model.dataset import Dataset
 from ploti.model.event import Event, UnknownEvent, read_event

@@ -104,6 +104,54 @@ class AdminDatasetPage(Value, kw_only=True):
     next_cursor: str | None
 
 
+class Queue(Value, kw_only=True):
+    """The jobs of a kind: how many there are, are due and are being done; the longest due one."""
+
+    kind: str
+    planned: int
+    due: int
+    running: int
+    oldest_due: Instant | None
+
+
+class FailingSource(Value, kw_only=True):
+    """A source that could not be read: since when, how often in a row, and why the last time."""
+
+    dataset_id: DatasetId
+    since: Instant
+    failures: int
+    detail: str
+
+
+class BuildUnderWay(Value, kw_only=True):
+    """A check or a push that has begun and not ended."""
+
+    dataset_id: DatasetId
+    version: int
+    since: Instant
+
+
+class Sizes(Value, kw_only=True):
+    """How much there is: rows of each kind, and the bytes of the files kept for versions."""
+
+    datasets: int
+    versions: int
+    subscriptions: int
+    events: int
+    open_holds: int
+    file_bytes: int
+
+
+class Status(Value, kw_only=True):
+    """How a server does, for staff."""
+
+    at: Instant
+    queues: list[Queue]
+    failing: list[FailingSource]
+    building: list[BuildUnderWay]
+    sizes: Sizes
+
+
 class Applied(Value, kw_only=True):
     """What applying a declaration did; `changed` names the settings that are other than before."""
 

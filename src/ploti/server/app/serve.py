@@ -26,6 +26,7 @@ from ploti.server.ports.store import Transaction
 from ploti.server.service.check_source import Parts, end_left_attempts
 from ploti.server.service.set_up import NewKeys, set_up
 from ploti.server.settings import Settings
+from ploti.server.worker.jobs import Jobs
 
 CHILD = ("-m", "ploti.server.app.child")
 
@@ -51,12 +52,13 @@ def serve(settings: Settings, *, say: Say, to_a_terminal: bool) -> None:
                 await _set_up(
                     backend, lambda keys: _hand_over(keys, folder, say, to_a_terminal=to_a_terminal)
                 )
-                await listen(
-                    make_application(backend, version=version("ploti")),
-                    listener,
-                    started=lambda: say(f"ploti serves {address}"),
-                    ending=backend.waiters.close,
-                )
+                async with Jobs(backend.parts).running():
+                    await listen(
+                        make_application(backend, version=version("ploti")),
+                        listener,
+                        started=lambda: say(f"ploti serves {address}"),
+                        ending=backend.waiters.close,
+                    )
 
         if settings.test_clock is not None:
             say(f"PLOTI_TEST_CLOCK: this server's clock is moved by {settings.test_clock}")

@@ -13,6 +13,8 @@ from ploti.model.event import (
     RemovedReason,
     ResyncRequired,
     SchemaChanged,
+    Stale,
+    StaleReason,
     Updated,
 )
 from ploti.model.ids import DatasetId
@@ -93,6 +95,14 @@ def joined(standing: Standing) -> list[Draft]:
         schema_version=standing.schema_version,
     )
     return [_draft(added, linked=standing.version), *held(standing)]
+
+
+def overdue(dataset_id: DatasetId, last_checked_at: Instant | None) -> list[Draft]:
+    """`stale` for a source whose check is a day late (R-043, R-044)."""
+    stale = Stale(
+        dataset_id=dataset_id, reason=StaleReason.CHECK_OVERDUE, last_checked_at=last_checked_at
+    )
+    return [_draft(stale)]
 
 
 def left(dataset_id: DatasetId, reason: RemovedReason) -> list[Draft]:

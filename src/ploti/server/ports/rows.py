@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from enum import StrEnum
 from typing import NewType
 
@@ -23,6 +24,7 @@ class KeyRow(Value, kw_only=True):
     """An API key: of the secret itself only its first letters and a digest are kept."""
 
     id: KeyId
+from ploti.server.deliver.health import Health
     workspace_id: WorkspaceId
     member_id: MemberId
     permissions: list[str]
@@ -32,7 +34,12 @@ class KeyRow(Value, kw_only=True):
 
 
 class DatasetRow(Value, kw_only=True):
-    """A dataset; `next_number` is what its next version on hold or released takes."""
+    """A dataset; `next_number` is what its next version on hold or released takes.
+
+    `due_since` is when checks became due at all: declared so, resumed, or brought back. `stale_for`
+    is the `next_check_by` for which `stale` was sent last, and `failure` why the last `failures`
+    checks in a row could not read the source.
+    """
 
     id: DatasetId
     declaration: Declaration
@@ -50,6 +57,41 @@ class VersionState(StrEnum):
     DISCARDED = "discarded"
     REPLACED = "replaced"
 
+    due_since: Instant | None = None
+    stale_for: Instant | None = None
+    failing_since: Instant | None = None
+    failures: int = 0
+    failure: str | None = None
+
+    @property
+    def next_check_by(self) -> Instant | None:
+        """By when the source is due a check (S-08); None where none is due."""
+        every, since = self.declaration.check_every, self.due_since
+        if every is None or since is None or self.declaration.paused or not self.deliverable:
+            return None
+        if self.last_checked_at is None:
+            return since
+        return max(since, Instant.of(self.last_checked_at + timedelta(seconds=every)))
+
+
+class JobKind(StrEnum):
+    """What a job does."""
+
+    CHECK = "check"
+    STALE = "stale"
+
+
+class JobRow(Value, kw_only=True):
+    """Work to be done at a time; one of a kind and subject.
+
+    Who does it pushes `run_at` on for as long as its lease lasts, and its `token` tells it from
+    one that took the job over.
+    """
+
+    kind: JobKind
+    subject: str
+    run_at: Instant
+    token: str | None = None
 
 class VersionRow(Value, kw_only=True):
     """A version that took a number; `previous_version` is its base.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from ploti.model.admin import HoldState
+from ploti.model.admin import BuildUnderWay, FailingSource, HoldState, Queue, Sizes
 from ploti.model.event import EventType
 from ploti.model.ids import DatasetId, HoldId, MemberId, SubscriptionId, WorkspaceId
 from ploti.model.wire import Instant
@@ -27,15 +27,21 @@ from ploti.server.ports.rows import (
     ListedHold,
     StateRow,
     SubscriptionRow,
+    Claim,
     VersionContent,
     VersionRow,
+    DeliveryRow,
 )
 from ploti.server.release.known import Role
+    JobKind,
+    JobRow,
 
 T = TypeVar("T")
 
+    ReadyLane,
 
 class Keys(Protocol):
+    TryRow,
     """Workspaces, their members and keys."""
 
     def is_set_up(self) -> bool:
@@ -226,6 +232,54 @@ class Subscriptions(Protocol):
     def save(self, subscription: SubscriptionRow) -> None:
         """Keep what changed of a subscription."""
         ...
+class Jobs(Protocol):
+    """Work to be done at a time, planned in the transaction that causes it."""
+
+    def put(self, kind: JobKind, subject: str, *, at: Instant) -> None:
+        """Plan a job, in place of the one that there was; a lease of that one ends."""
+        ...
+
+    def drop(self, kind: JobKind, subject: str) -> None:
+        """Forget a job, if there is one."""
+        ...
+
+    def is_any_due(self, *, now: Instant) -> bool:
+        """Whether there is anything to claim; only reads."""
+        ...
+
+    def claim(self, *, now: Instant, until: Instant, token: str, limit: int) -> list[JobRow]:
+        """Take jobs that are due, the longest due first, under a lease that lasts `until`."""
+        ...
+
+    def renew(self, job: JobRow, *, until: Instant) -> bool:
+        """Make a lease last longer; false where the job was done, planned anew or taken over."""
+        ...
+
+    def free(self, *, now: Instant) -> None:
+        """End every lease: at the start, when nobody can be at work."""
+        ...
+
+
+class Overview(Protocol):
+    """What staff watch."""
+
+    def queues(self, *, now: Instant) -> list[Queue]:
+        """The jobs of each kind."""
+        ...
+
+    def failing(self) -> list[FailingSource]:
+        """The sources that could not be read last, the longest failing first."""
+        ...
+
+    def building(self) -> list[BuildUnderWay]:
+        """The checks and pushes under way, oldest first."""
+        ...
+
+    def sizes(self) -> Sizes:
+        """How much there is of everything."""
+        ...
+
+
 
     def delete(self, subscription_id: SubscriptionId) -> None:
         """Remove a subscription, its memberships and its log."""
@@ -353,3 +407,5 @@ class Store(Protocol):
     async def close(self) -> None:
         """Finish what is under way and let the database go."""
         ...
+    jobs: Jobs
+    overview: Overview

@@ -8,10 +8,11 @@ from ploti.errors import Conflict, Fault, InvalidInput
 from ploti.model.admin import Applied
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
-from ploti.server.membership.selection import Filing
 from ploti.server.ports.rows import DatasetRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.change_membership import bring_dataset
+from ploti.server.service.plan_jobs import due_again, plan_jobs
+from ploti.server.service.show_dataset import filing_of
 from ploti.server.sources.declaration import Declaration, parse_declaration
 from ploti.server.sources.written import changed_settings
 
@@ -26,6 +27,7 @@ def apply_dataset(
 ) -> Applied:
     """Create or update a dataset from its declaration as written; a dry run keeps nothing.
 
+    A dataset that was removed comes back.
     Raises InvalidInput for a declaration that cannot be taken or is another dataset's, Conflict
     for another key of a dataset that has a released version.
     """
@@ -37,12 +39,13 @@ def apply_dataset(
     before = tx.datasets.lock(dataset_id)
     if before is not None:
         _check_key(before, declaration)
+        declaration = _still_paused(before, declaration)
     if not dry_run:
         _keep(tx, before, declaration, now=now)
     return Applied(
         dataset_id=dataset_id,
         created=before is None,
-        changed=changed_settings(None if before is None else before.declaration, declaration),
+        changed=_changed(before, declaration),
         dry_run=dry_run,
     )
 
@@ -59,17 +62,38 @@ def _keep(
     tx: Transaction, before: DatasetRow | None, declaration: Declaration, *, now: Instant
 ) -> None:
     if before is None:
-        after = _new(declaration)
+        after = _new(declaration, now=now)
         tx.datasets.add(after)
     else:
-        after = msgspec.structs.replace(before, declaration=declaration)
+        after = msgspec.structs.replace(before, declaration=declaration, deliverable=True)
+        after = due_again(before, after, now=now)
         tx.datasets.save(after)
-    filing = _filing(after)
-    if before is None or filing != _filing(before):
+    if before is None or _timing(before) != _timing(after):
+        plan_jobs(tx, after)
+    filing = filing_of(after)
+    if before is None or filing != filing_of(before):
         bring_dataset(tx, filing, now=now)
 
 
-def _new(declaration: Declaration) -> DatasetRow:
+def _still_paused(before: DatasetRow, declaration: Declaration) -> Declaration:
+    """A declaration that does not say whether it is paused leaves that as it is."""
+    if declaration.paused is not None:
+        return declaration
+    return msgspec.structs.replace(declaration, paused=before.declaration.paused)
+
+
+def _changed(before: DatasetRow | None, declaration: Declaration) -> list[str]:
+    if before is None:
+        return changed_settings(None, declaration)
+    settings = changed_settings(before.declaration, declaration)
+    return settings if before.deliverable else sorted([*settings, "deliverable"])
+
+
+def _timing(dataset: DatasetRow) -> tuple[object, ...]:
+    return dataset.next_check_by, dataset.declaration.source
+
+
+def _new(declaration: Declaration, *, now: Instant) -> DatasetRow:
     return DatasetRow(
         id=declaration.id,
         declaration=declaration,
@@ -77,13 +101,5 @@ def _new(declaration: Declaration) -> DatasetRow:
         next_number=1,
         current_version=None,
         last_checked_at=None,
-    )
-
-
-def _filing(dataset: DatasetRow) -> Filing:
-    return Filing(
-        dataset_id=dataset.id,
-        place=dataset.declaration.place,
-        topic=dataset.declaration.topic,
-        deliverable=dataset.deliverable,
+        due_since=now,
     )

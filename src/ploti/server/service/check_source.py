@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from ploti.errors import Conflict, SourceError, TooLarge, Unavailable
-from ploti.model.admin import Outcome
+from ploti.model.admin import Outcome, OutcomeKind
 from ploti.model.ids import DatasetId
+from ploti.model.wire import Instant
 from ploti.server.build.candidate import BuildOrder, BuildResult, BuiltFile
 from ploti.server.ports.outside import Blobs, Builder, Clock, Fetched, Fetcher, Ids
 from ploti.server.ports.rows import AttemptId, AttemptRow, FileRow
 from ploti.server.ports.store import Store, Transaction
 from ploti.server.service.plan_check import Job, Plan, Take, plan, prepare, recognise
+from ploti.server.service.plan_jobs import plan_retry
 from ploti.server.service.settle_check import Arrival, settle
-from ploti.server.service.show_dataset import find_dataset
+from ploti.server.service.show_dataset import find_dataset, lock_dataset
 from ploti.server.service.sweep_blobs import file_blob, source_blob, sweep_blobs
 from ploti.server.service.tell_outcome import failed, outcome
 from ploti.server.sources.declaration import Source
@@ -69,7 +71,11 @@ async def check_source(parts: Parts, dataset_id: DatasetId) -> Outcome:
     async def bring(into: str) -> Fetched:
         return await parts.fetcher.fetch(source, into=into)
 
-    return await _check(parts, dataset_id, bring, source=source)
+    ended = await _check(parts, dataset_id, bring, source=source)
+    if ended.outcome is OutcomeKind.FAILED:
+        now = parts.clock.now()
+        await parts.store.write(lambda tx: _note_failure(tx, dataset_id, ended.detail, now=now))
+    return ended
 
 
 async def push_state(
@@ -98,9 +104,28 @@ async def push_state(
 
 
 async def end_left_attempts(parts: Parts) -> None:
-    """At the start: end what a crash left open, and remove what it left."""
-    await parts.store.write(lambda tx: tx.builds.end_open())
+    """At the start: end what a crash left open, let its jobs go, and remove what it left."""
+    now = parts.clock.now()
+
+    def end(tx: Transaction) -> None:
+        tx.builds.end_open()
+        tx.jobs.free(now=now)
+
+    await parts.store.write(end)
     await sweep_blobs(parts.store, parts.blobs)
+
+
+def _note_failure(tx: Transaction, dataset_id: DatasetId, detail: str, *, now: Instant) -> None:
+    """Keep since when a source fails, and plan the next try; `last_checked_at` stays (S-08)."""
+    dataset = lock_dataset(tx, dataset_id)
+    failing = replace(
+        dataset,
+        failing_since=dataset.failing_since or now,
+        failures=dataset.failures + 1,
+        failure=detail,
+    )
+    tx.datasets.save(failing)
+    plan_retry(tx, failing, now=now)
 
 
 async def _check(

@@ -10,7 +10,9 @@ from ploti.server.membership.principal import Principal
 from ploti.server.ports.rows import HoldRow, ListedHold
 from ploti.server.ports.store import Transaction
 from ploti.server.service.page_lists import check_limit, cut, read_timed_cursor, timed_cursor
+from ploti.server.service.plan_jobs import plan_stale
 from ploti.server.service.release_version import end_hold
+from ploti.server.service.show_dataset import find_dataset
 
 
 def list_holds(
@@ -47,6 +49,7 @@ def release_hold(
             "it can only be discarded so far"
         )
     end_hold(tx, hold, HoldState.RELEASED, by=by.member_id, note=note, now=now)
+    plan_stale(tx, find_dataset(tx, hold.dataset_id))
     return get_hold(tx, hold_id)
 
 
@@ -59,6 +62,7 @@ def discard_hold(
     """
     hold = _lock_open(tx, hold_id)
     end_hold(tx, hold, HoldState.DISCARDED, by=by.member_id, note=note, now=now)
+    plan_stale(tx, find_dataset(tx, hold.dataset_id))
     return get_hold(tx, hold_id)
 
 

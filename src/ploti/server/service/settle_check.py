@@ -14,6 +14,7 @@ from ploti.server.ports.rows import DatasetRow, FileRow, HoldRow, StateRow
 from ploti.server.ports.store import Transaction
 from ploti.server.release.known import Role, records_key
 from ploti.server.service.plan_check import Failed, Job, Plan, Same, Take
+from ploti.server.service.plan_jobs import plan_jobs
 from ploti.server.service.release_version import end_hold, release_version, take_number
 from ploti.server.service.tell_outcome import outcome
 
@@ -35,8 +36,15 @@ def settle(
         return None
     if isinstance(planned, Failed):
         return outcome(job, planned)
-    dataset = replace(dataset, last_checked_at=arrival.fetched_at)
+    dataset = replace(
+        dataset,
+        last_checked_at=arrival.fetched_at,
+        failing_since=None,
+        failures=0,
+        failure=None,
+    )
     tx.datasets.save(dataset)
+    plan_jobs(tx, dataset)
     if isinstance(planned, Same):
         if job.hold is not None and planned.role is Role.CURRENT:
             _discard(tx, job.hold, now)
@@ -47,9 +55,13 @@ def settle(
 
 def _moved(tx: Transaction, job: Job, dataset: DatasetRow) -> bool:
     """Whether a review or a new declaration came between: then the build is done again."""
-    before = replace(job.dataset, last_checked_at=dataset.last_checked_at)
-    numbered = dataset.next_number == job.attempt.version
-    return not numbered or dataset != before or tx.holds.open_of(dataset.id) != job.hold
+    if dataset.next_number != job.attempt.version or _stands(dataset) != _stands(job.dataset):
+        return True
+    return tx.holds.open_of(dataset.id) != job.hold
+
+
+def _stands(dataset: DatasetRow) -> tuple[object, ...]:
+    return dataset.declaration, dataset.deliverable, dataset.next_number, dataset.current_version
 
 
 def _discard(tx: Transaction, hold: HoldRow, now: Instant) -> None:

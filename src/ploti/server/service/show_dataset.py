@@ -8,6 +8,7 @@ from ploti.model.dataset import CurrentVersion, Dataset, HoldNotice
 from ploti.model.ids import DatasetId
 from ploti.model.wire import UNSET, Unset
 from ploti.server.membership.access import unknown_dataset
+from ploti.server.membership.selection import Filing
 from ploti.server.ports.rows import DatasetRow, HoldRow, ListedDataset, VersionRow
 from ploti.server.ports.store import Transaction
 from ploti.server.sources.written import as_written
@@ -27,6 +28,16 @@ def lock_dataset(tx: Transaction, dataset_id: DatasetId) -> DatasetRow:
     if found is None:
         raise unknown_dataset(dataset_id)
     return found
+
+
+def filing_of(dataset: DatasetRow) -> Filing:
+    """Where a dataset is filed, and whether it is delivered at all."""
+    return Filing(
+        dataset_id=dataset.id,
+        place=dataset.declaration.place,
+        topic=dataset.declaration.topic,
+        deliverable=dataset.deliverable,
+    )
 
 
 def no_version(dataset_id: DatasetId, number: int | None = None) -> NotFound:
@@ -49,7 +60,7 @@ def show_dataset(listed: ListedDataset, *, subscribed: bool | Unset = UNSET) -> 
         key_columns=listed.key_columns,
         current=_current(listed.current),
         last_checked_at=listed.dataset.last_checked_at,
-        next_check_by=None,  # no dataset has an interval so far
+        next_check_by=listed.dataset.next_check_by,
         hold=_notice(listed.hold),
         subscribed=subscribed,
     )

@@ -11,6 +11,7 @@ from ploti.model.wire import Value
 from ploti.server.sources import fields, not_built
 from ploti.server.sources.fields import Fields, Wrong
 from ploti.server.sources.formats import FORMATS, SPATIAL
+from ploti.server.sources.interval import interval
 from ploti.server.sources.location import file_path, web_address
 
 PRECISION = 1e-9
@@ -21,7 +22,7 @@ MIN_ROW_RATIO = 0.7
 
 _SETTINGS = (
     *("id", "title", "place", "topic", "license", "attribution", "source"),
-    *("key", "geometry", "columns", "holds", "continuation"),
+    *("key", "geometry", "columns", "holds", "continuation", "check_every", "paused"),
 )
 _SOURCE = ("kind", "url", "format")
 _OPTIONS: dict[str, tuple[str, ...] | None] = {
@@ -76,7 +77,9 @@ class Declaration(Value, kw_only=True):
     """A declaration, checked.
 
     `precision` is that of the geometry, from columns or the source's own, in units of its CRS and
-    a power of ten; None is `off`. `continuation` is None where it is left out.
+    a power of ten; None is `off`. `continuation` is None where it is left out. `check_every` is
+    in seconds, None where no check is ever due; `paused` is None where the declaration does not
+    say, so that declaring a dataset anew does not resume it.
     """
 
     id: DatasetId
@@ -92,6 +95,8 @@ class Declaration(Value, kw_only=True):
     columns: dict[str, str] = {}
     holds: Holds = Holds()
     continuation: str | None = None
+    check_every: int | None = None
+    paused: bool | None = None
 
 
 def parse_declaration(raw: Mapping[str, object]) -> Declaration:
@@ -118,6 +123,8 @@ def parse_declaration(raw: Mapping[str, object]) -> Declaration:
         columns=_columns(top),
         holds=_holds(top),
         continuation=top.take("continuation", _continuation, default=None),
+        check_every=top.take("check_every", interval, default=None),
+        paused=top.take("paused", fields.switch, default=None),
     )
     if points and declaration.source.format in SPATIAL:
         name = declaration.source.format

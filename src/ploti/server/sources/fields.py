@@ -133,6 +133,13 @@ def is_off(raw: object) -> bool:
     return raw is False or raw == "off"
 
 
+def switch(raw: object) -> bool:
+    """True or false."""
+    if not isinstance(raw, bool):
+        raise Wrong(f"must be true or false, not {_shown(raw)}")
+    return raw
+
+
 def number(raw: object) -> float:
     """A finite number; YAML leaves `1e-9` a text, so a text that is a number is one."""
     if isinstance(raw, bool) or not isinstance(raw, int | float | str):

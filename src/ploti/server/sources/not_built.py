@@ -1,8 +1,8 @@
 """Settings that declarations will have and that nothing obeys yet, so that they are an error."""
 
 SETTINGS = (
-    *("check_every", "rename", "null_values", "trim", "timezone", "repeated_keys"),
-    *("ignore_changes", "compare", "bad_rows", "paused"),
+    *("rename", "null_values", "trim", "timezone", "repeated_keys"),
+    *("ignore_changes", "compare", "bad_rows"),
 )
 SOURCE = ("length_check", "credential")
 HOLDS = ("max_id_turnover", "min_filled_ratio", "max_extent_shift")

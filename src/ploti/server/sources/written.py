@@ -6,6 +6,7 @@ import hashlib
 import json
 
 from ploti.server.sources.declaration import MIN_ROW_RATIO, PRECISION, Declaration
+from ploti.server.sources.interval import written_interval
 
 READER = 1
 """Raise it when a reader reads the same bytes otherwise: every dataset is then read again."""
@@ -40,6 +41,8 @@ def as_written(declaration: Declaration) -> dict[str, object]:
         "columns": declaration.columns,
         "holds": _given({"min_row_ratio": _unless(MIN_ROW_RATIO, declaration.holds.min_row_ratio)}),
         "continuation": declaration.continuation,
+        "check_every": declaration.check_every and written_interval(declaration.check_every),
+        "paused": declaration.paused,
     }
     return _given(written)
 

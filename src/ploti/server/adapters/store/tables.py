@@ -10,7 +10,7 @@ from ploti.model.schema import Schema, SchemaChange
 from ploti.model.version import BucketDigest, Counts, ResyncReason
 from ploti.server.adapters.store.columns import At, Json, Word
 from ploti.server.build.candidate import FileRole
-from ploti.server.ports.rows import VersionState
+from ploti.server.ports.rows import JobKind, VersionState
 from ploti.server.release.known import Role
 from ploti.server.sources.declaration import Declaration
 
@@ -59,6 +59,22 @@ dataset = Table(
     Column("next_number", Integer, nullable=False),
     Column("current_version", Integer),
     Column("last_checked_at", At),
+    Column("due_since", At),
+    Column("stale_for", At),
+    Column("failing_since", At),
+    Column("failures", Integer, nullable=False),
+    Column("failure", String),
+)
+
+# A lease is a `run_at` that lies ahead and a token that fences off who lost it.
+job = Table(
+    "job",
+    metadata,
+    Column("kind", Word(JobKind), primary_key=True),
+    Column("subject", String, primary_key=True),
+    Column("run_at", At, nullable=False),
+    Column("token", String),
+    Index("job_due", "run_at"),
 )
 
 version = Table(

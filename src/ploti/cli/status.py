@@ -1,0 +1,52 @@
+"""`ploti admin status`: how a server does."""
+
+from __future__ import annotations
+
+from ploti.cli.output import Json, print_fields, print_json, print_table
+from ploti.client.connection import Client
+from ploti.model.admin import Status
+
+
+def status(*, json: Json = False) -> None:
+    """Say how the server does: queues, failing sources, builds under way, sizes."""
+    with Client() as client:
+        found = client.admin.status()
+    if json:
+        print_json(found)
+    else:
+        _print(found)
+
+
+def _print(found: Status) -> None:
+    print_table(
+        ["jobs", "planned", "due", "running", "oldest due"],
+        [
+            [each.kind, each.planned, each.due, each.running, each.oldest_due]
+            for each in found.queues
+        ],
+        empty="No jobs are planned.",
+    )
+    print()
+    print_table(
+        ["failing source", "since", "times", "why"],
+        [[each.dataset_id, each.since, each.failures, each.detail] for each in found.failing],
+        empty="No source fails.",
+    )
+    print()
+    print_table(
+        ["under way", "version", "since"],
+        [[each.dataset_id, each.version, each.since] for each in found.building],
+        empty="No check is under way.",
+    )
+    print()
+    sizes = found.sizes
+    print_fields(
+        {
+            "datasets": sizes.datasets,
+            "versions": sizes.versions,
+            "subscriptions": sizes.subscriptions,
+            "events": sizes.events,
+            "open holds": sizes.open_holds,
+            "bytes of files": sizes.file_bytes,
+        }
+    )

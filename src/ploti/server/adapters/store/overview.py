@@ -1,0 +1,82 @@
+"""What staff watch, counted out of the tables."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, Table, case, func, select
+
+from ploti.model.admin import BuildUnderWay, FailingSource, HoldState, Queue, Sizes
+from ploti.model.wire import Instant
+from ploti.server.adapters.store.columns import value_of
+from ploti.server.adapters.store.tables import (
+    build_attempt,
+    dataset,
+    feed_event,
+    hold,
+    job,
+    subscription,
+    version,
+    version_file,
+)
+
+
+class SqlOverview:
+    """The port's `Overview` over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def queues(self, *, now: Instant) -> list[Queue]:
+        """The jobs of each kind."""
+        is_due = (job.c.token.is_(None)) & (job.c.run_at <= now)
+        wanted = (
+            select(
+                job.c.kind,
+                func.count().label("planned"),
+                func.count(case((is_due, 1))).label("due"),
+                func.count(job.c.token).label("running"),
+                func.min(case((is_due, job.c.run_at))).label("oldest_due"),
+            )
+            .group_by(job.c.kind)
+            .order_by(job.c.kind)
+        )
+        return [value_of(Queue, row) for row in self._connection.execute(wanted).mappings()]
+
+    def failing(self) -> list[FailingSource]:
+        """The sources that could not be read last, the longest failing first."""
+        wanted = (
+            select(
+                dataset.c.id.label("dataset_id"),
+                dataset.c.failing_since.label("since"),
+                dataset.c.failures,
+                dataset.c.failure.label("detail"),
+            )
+            .where(dataset.c.failing_since.is_not(None))
+            .order_by(dataset.c.failing_since, dataset.c.id)
+        )
+        return [value_of(FailingSource, row) for row in self._connection.execute(wanted).mappings()]
+
+    def building(self) -> list[BuildUnderWay]:
+        """The checks and pushes under way, oldest first."""
+        attempt = build_attempt.c
+        wanted = (
+            select(attempt.dataset_id, attempt.version, attempt.started_at.label("since"))
+            .where(attempt.state == "open")
+            .order_by(attempt.started_at, attempt.id)
+        )
+        return [value_of(BuildUnderWay, row) for row in self._connection.execute(wanted).mappings()]
+
+    def sizes(self) -> Sizes:
+        """How much there is of everything."""
+        is_open = select(func.count()).select_from(hold).where(hold.c.state == HoldState.OPEN)
+        total = select(func.coalesce(func.sum(version_file.c.bytes), 0))
+        return Sizes(
+            datasets=self._count(dataset),
+            versions=self._count(version),
+            subscriptions=self._count(subscription),
+            events=self._count(feed_event),
+            open_holds=self._connection.scalars(is_open).one(),
+            file_bytes=self._connection.scalars(total).one(),
+        )
+
+    def _count(self, table: Table) -> int:
+        return self._connection.scalars(select(func.count()).select_from(table)).one()

@@ -1,0 +1,65 @@
+"""What each kind of job does when its time has come."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ploti.model.ids import DatasetId
+from ploti.model.wire import Instant
+from ploti.server.eventlog.drafts import overdue
+from ploti.server.ports.rows import JobKind, JobRow
+from ploti.server.ports.store import Transaction
+from ploti.server.service.check_source import Parts, check_source
+from ploti.server.service.plan_jobs import plan_jobs, stale_at
+
+
+async def run_job(parts: Parts, job: JobRow) -> None:
+    """Do a claimed job; what it does plans the next one, or drops it, in its own transaction.
+
+    One that raises is left to its lease, and done again when that has run out.
+    """
+    dataset_id = DatasetId(job.subject)
+    match job.kind:
+        case JobKind.CHECK:
+            await _check(parts, dataset_id)
+        case JobKind.STALE:
+            now = parts.clock.now()
+            await parts.store.write(lambda tx: tell_stale(tx, dataset_id, now=now))
+
+
+def tell_stale(tx: Transaction, dataset_id: DatasetId, *, now: Instant) -> None:
+    """Send `stale` where the source is a day past its due check (R-043, S-07, S-08).
+
+    While a version waits for review nothing is sent: the end of the hold plans it anew.
+    """
+    dataset = tx.datasets.lock(dataset_id)
+    due = None if dataset is None else dataset.next_check_by
+    if dataset is None or due is None or dataset.stale_for == due or tx.holds.open_of(dataset_id):
+        tx.jobs.drop(JobKind.STALE, dataset_id)
+    elif now < stale_at(due):
+        tx.jobs.put(JobKind.STALE, dataset_id, at=stale_at(due))
+    else:
+        tx.log.append_to_members(
+            overdue(dataset_id, dataset.last_checked_at), dataset_id=dataset_id, now=now
+        )
+        tx.datasets.save(replace(dataset, stale_for=due))
+        tx.jobs.drop(JobKind.STALE, dataset_id)
+
+
+async def _check(parts: Parts, dataset_id: DatasetId) -> None:
+    now = parts.clock.now()
+    if await parts.store.write(lambda tx: _is_due(tx, dataset_id, now=now)):
+        await check_source(parts, dataset_id)
+
+
+def _is_due(tx: Transaction, dataset_id: DatasetId, *, now: Instant) -> bool:
+    """Whether a check is due; else it is planned for when it will be."""
+    dataset = tx.datasets.get(dataset_id)
+    if dataset is None:
+        tx.jobs.drop(JobKind.CHECK, dataset_id)
+        return False
+    due = dataset.next_check_by
+    if due is not None and due <= now and dataset.declaration.source.kind is not None:
+        return True
+    plan_jobs(tx, dataset)
+    return False
