@@ -107,3 +107,36 @@ def show(dataset: Id, /, *, json: Json = False) -> None:
     print(yaml.safe_dump(found.declaration, sort_keys=False, allow_unicode=True).rstrip())
     if found.hold is not None:
         print_next("ploti admin holds list")
+
+
+@app.command
+def pause(dataset: Id, /, *, json: Json = False) -> None:
+    """Have no check of a dataset due until it is resumed; pushes go on."""
+    with Client() as client:
+        found = client.admin.datasets.pause(dataset)
+    _tell(found, "is paused: no check of it is due", json=json)
+
+
+@app.command
+def resume(dataset: Id, /, *, json: Json = False) -> None:
+    """Have a paused dataset's checks due again, from now on."""
+    with Client() as client:
+        found = client.admin.datasets.resume(dataset)
+    due = found.next_check_by
+    told = f"is due its next check by {due}" if due else "goes on, but no check is ever due"
+    _tell(found, told, json=json)
+
+
+@app.command
+def remove(dataset: Id, /, *, json: Json = False) -> None:
+    """Take a dataset out of delivery: it leaves every subscription; its data stays for now."""
+    with Client() as client:
+        found = client.admin.datasets.remove(dataset)
+    _tell(found, "is delivered no more; declaring it again brings it back", json=json)
+
+
+def _tell(dataset: AdminDataset, told: str, *, json: bool) -> None:
+    if json:
+        print_json(dataset)
+    else:
+        print(f"{dataset.id} {told}")

@@ -301,6 +301,32 @@ def get_admin_dataset(dataset_id: str) -> Call[AdminDataset]:
     return Call(method="GET", path=path("admin", "datasets", dataset_id), read=reads(AdminDataset))
 
 
+def pause_dataset(dataset_id: str) -> Call[AdminDataset]:
+    """Have no check of a dataset due until it is resumed."""
+    return _steer(dataset_id, "pause")
+
+
+def resume_dataset(dataset_id: str) -> Call[AdminDataset]:
+    """Have a paused dataset's checks due again, from now on."""
+    return _steer(dataset_id, "resume")
+
+
+def remove_dataset(dataset_id: str) -> Call[AdminDataset]:
+    """Take a dataset out of delivery; declaring it again brings it back."""
+    return _steer(dataset_id, "remove")
+
+
+def _steer(dataset_id: str, how: str) -> Call[AdminDataset]:
+    return Call(
+        method="POST", path=path("admin", "datasets", dataset_id, how), read=reads(AdminDataset)
+    )
+
+
+def get_status() -> Call[Status]:
+    """How the server does: queues, failing sources, builds under way, sizes."""
+    return Call(method="GET", path=path("admin", "status"), read=reads(Status))
+
+
 def check_dataset(dataset_id: str, *, timeout: float = BUILDING) -> Call[Outcome]:
     """Check the source now and wait for the outcome, for up to `timeout` seconds."""
     return Call(

@@ -14,6 +14,7 @@ from ploti.model.subscription import Selection
 from ploti.model.version import BucketDigest, Counts, ResyncReason
 from ploti.model.wire import Instant, Value
 from ploti.server.build.candidate import FileRole
+from ploti.server.deliver.health import Health
 from ploti.server.release.known import Known
 from ploti.server.sources.declaration import Declaration
 
@@ -24,7 +25,6 @@ class KeyRow(Value, kw_only=True):
     """An API key: of the secret itself only its first letters and a digest are kept."""
 
     id: KeyId
-from ploti.server.deliver.health import Health
     workspace_id: WorkspaceId
     member_id: MemberId
     permissions: list[str]
@@ -47,16 +47,6 @@ class DatasetRow(Value, kw_only=True):
     next_number: int
     current_version: int | None
     last_checked_at: Instant | None
-
-
-class VersionState(StrEnum):
-    """What became of a version that took a number."""
-
-    HELD = "held"
-    RELEASED = "released"
-    DISCARDED = "discarded"
-    REPLACED = "replaced"
-
     due_since: Instant | None = None
     stale_for: Instant | None = None
     failing_since: Instant | None = None
@@ -92,6 +82,16 @@ class JobRow(Value, kw_only=True):
     subject: str
     run_at: Instant
     token: str | None = None
+
+
+class VersionState(StrEnum):
+    """What became of a version that took a number."""
+
+    HELD = "held"
+    RELEASED = "released"
+    DISCARDED = "discarded"
+    REPLACED = "replaced"
+
 
 class VersionRow(Value, kw_only=True):
     """A version that took a number; `previous_version` is its base.

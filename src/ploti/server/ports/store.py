@@ -18,30 +18,30 @@ from ploti.server.membership.selection import Filing
 from ploti.server.ports.rows import (
     AttemptId,
     AttemptRow,
+    Claim,
     DatasetRow,
     DeliveredDataset,
+    DeliveryRow,
     FileRow,
     HoldRow,
+    JobKind,
+    JobRow,
     KeyRow,
     ListedDataset,
     ListedHold,
+    ReadyLane,
     StateRow,
     SubscriptionRow,
-    Claim,
+    TryRow,
     VersionContent,
     VersionRow,
-    DeliveryRow,
 )
 from ploti.server.release.known import Role
-    JobKind,
-    JobRow,
 
 T = TypeVar("T")
 
-    ReadyLane,
 
 class Keys(Protocol):
-    TryRow,
     """Workspaces, their members and keys."""
 
     def is_set_up(self) -> bool:
@@ -222,16 +222,6 @@ class Builds(Protocol):
         ...
 
 
-class Subscriptions(Protocol):
-    """Subscriptions; each has a log."""
-
-    def add(self, subscription: SubscriptionRow) -> None:
-        """Keep a new subscription, with an empty log."""
-        ...
-
-    def save(self, subscription: SubscriptionRow) -> None:
-        """Keep what changed of a subscription."""
-        ...
 class Jobs(Protocol):
     """Work to be done at a time, planned in the transaction that causes it."""
 
@@ -280,6 +270,16 @@ class Overview(Protocol):
         ...
 
 
+class Subscriptions(Protocol):
+    """Subscriptions; each has a log."""
+
+    def add(self, subscription: SubscriptionRow) -> None:
+        """Keep a new subscription, with an empty log."""
+        ...
+
+    def save(self, subscription: SubscriptionRow) -> None:
+        """Keep what changed of a subscription."""
+        ...
 
     def delete(self, subscription_id: SubscriptionId) -> None:
         """Remove a subscription, its memberships and its log."""
@@ -384,6 +384,8 @@ class Transaction:
     states: States
     holds: Holds
     builds: Builds
+    jobs: Jobs
+    overview: Overview
     subscriptions: Subscriptions
     memberships: Memberships
     log: Log
@@ -407,5 +409,3 @@ class Store(Protocol):
     async def close(self) -> None:
         """Finish what is under way and let the database go."""
         ...
-    jobs: Jobs
-    overview: Overview

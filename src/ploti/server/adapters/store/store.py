@@ -12,12 +12,12 @@ from sqlalchemy import Connection
 from ploti.server.adapters.store.builds import SqlBuilds
 from ploti.server.adapters.store.datasets import SqlDatasets
 from ploti.server.adapters.store.holds import SqlHolds
-from ploti.server.adapters.store.keys import SqlKeys
 from ploti.server.adapters.store.jobs import SqlJobs
+from ploti.server.adapters.store.keys import SqlKeys
 from ploti.server.adapters.store.log import SqlLog
 from ploti.server.adapters.store.migrate import migrate
-from ploti.server.adapters.store.sqlite import open_readers, open_writer
 from ploti.server.adapters.store.overview import SqlOverview
+from ploti.server.adapters.store.sqlite import open_readers, open_writer
 from ploti.server.adapters.store.subscriptions import SqlMemberships, SqlSubscriptions
 from ploti.server.adapters.store.versions import SqlStates, SqlVersions
 from ploti.server.ports.store import Transaction
@@ -91,9 +91,9 @@ def _transaction(connection: Connection, log: SqlLog) -> Transaction:
         states=SqlStates(connection),
         holds=SqlHolds(connection),
         builds=SqlBuilds(connection),
-        subscriptions=SqlSubscriptions(connection),
-        memberships=SqlMemberships(connection),
         jobs=SqlJobs(connection),
         overview=SqlOverview(connection),
+        subscriptions=SqlSubscriptions(connection),
+        memberships=SqlMemberships(connection),
         log=log,
     )

@@ -66,13 +66,12 @@ def _datasets() -> None:
         _number("next_number"),
         _number("current_version", null=True),
         _word("last_checked_at", null=True),
-    )
         _word("due_since", null=True),
         _word("stale_for", null=True),
         _word("failing_since", null=True),
         _number("failures"),
         _word("failure", null=True),
-
+    )
     op.create_table(
         "job",
         _word("kind", key=True),
@@ -81,6 +80,7 @@ def _datasets() -> None:
         _word("token", null=True),
     )
     op.create_index("job_due", "job", ["run_at"])
+
 
 def _versions() -> None:
     op.create_table(
