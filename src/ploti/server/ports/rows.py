@@ -14,7 +14,6 @@ from ploti.model.subscription import Selection
 from ploti.model.version import BucketDigest, Counts, ResyncReason
 from ploti.model.wire import Instant, Value
 from ploti.server.build.candidate import FileRole
-from ploti.server.deliver.health import Health
 from ploti.server.release.known import Known
 from ploti.server.sources.declaration import Declaration
 

@@ -21,7 +21,6 @@ from ploti.server.ports.rows import (
     Claim,
     DatasetRow,
     DeliveredDataset,
-    DeliveryRow,
     FileRow,
     HoldRow,
     JobKind,
