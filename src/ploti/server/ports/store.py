@@ -18,7 +18,6 @@ from ploti.server.membership.selection import Filing
 from ploti.server.ports.rows import (
     AttemptId,
     AttemptRow,
-    Claim,
     DatasetRow,
     DeliveredDataset,
     FileRow,
@@ -28,10 +27,8 @@ from ploti.server.ports.rows import (
     KeyRow,
     ListedDataset,
     ListedHold,
-    ReadyLane,
     StateRow,
     SubscriptionRow,
-    TryRow,
     VersionContent,
     VersionRow,
 )
