@@ -23,18 +23,14 @@ TOP = {
     "geometry": ("-", "Geometry made of two columns, and its precision; see below."),
     "columns": ("`{}`", "Types of columns that are not to be told from the values; see below."),
     "holds": ("see below", "When a version is held for review, or `off`; see below."),
-    "check_every": ("-", "How often the source is due a check: `24h`, `30m`, `7d`."),
-    "paused": ("-", "Whether checks are paused, as `true` or `false`."),
     "continuation": ("`off`", "Whether records go on under a new key: `off` so far."),
     "check_every": (
         "-",
-        "How often the source is due a check: `24h`, `30m`, `7d`. A day past it `stale` is sent. "
-        "Left out, it is checked or pushed by hand and never stale.",
+        "How often the source is checked: `24h`, `30m`, `7d`. Left out, only by hand.",
     ),
     "paused": (
         "as it was",
-        "`true` has no check due. Left out, a dataset stays paused or not, as "
-        "`ploti admin datasets pause` and `resume` left it.",
+        "`true` has no check due. See `ploti admin datasets pause` and `resume`.",
     ),
 }
 SOURCE = {
@@ -82,6 +78,7 @@ def declarations() -> str:
             ["setting", "for", "meaning"],
             [[code(name), _formats(name), SOURCE[name]] for name in source],
         ),
+        "A setting that is for some formats only needs `format` beside it. "
         f"These formats bring their own geometry: {codes(f for f in FORMATS if f in SPATIAL)}.",
         "## geometry",
         table(heads, _rows(GEOMETRY, (*_names(declaration.Points), "precision"))),

@@ -41,8 +41,6 @@ EXIT_STATUSES = {
     ExitStatus.REFUSED: "The key is refused, or lacks the permission.",
     ExitStatus.UNREACHABLE: "The server cannot be reached.",
 }
-NOT_WRITTEN = {EventType.STALE}
-"""Types that readers know and that this release's server writes to no log yet."""
 
 
 def commands() -> str:
@@ -176,8 +174,6 @@ def events() -> str:
 def _event(name: EventType, kind: type) -> Iterator[str]:
     yield f"## {name.value}"
     yield first_sentence(kind.__doc__)
-    if name in NOT_WRITTEN:
-        yield "The server of this release does not write it yet."
     yield table(["field", "type"], _fields(kind))
 
 
