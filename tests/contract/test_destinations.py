@@ -231,8 +231,12 @@ def test_what_is_held_reads_back_as_it_was_written(destination: Destination) -> 
             transaction.save(stuck)
             transaction.move(cursor)
     with destination.reading() as session:
+        assert session.revision() == 2
         assert session.holdings() == Holdings(
-            cursor=cursor, chosen=chosen, datasets={each.dataset_id: each for each in (left, stuck)}
+            cursor=cursor,
+            chosen=chosen,
+            revision=2,
+            datasets={each.dataset_id: each for each in (left, stuck)},
         )
 
 

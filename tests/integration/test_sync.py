@@ -81,6 +81,21 @@ def test_what_is_up_to_date_is_neither_fetched_nor_written(feed: FakeFeed, file:
     assert file.stat().st_mtime_ns == before
 
 
+def test_the_cursor_is_committed_with_the_last_of_a_pages_work(feed: FakeFeed, file: Path) -> None:
+    """R-133: before that it stays, and a crash right after it repeats nothing."""
+    synced.sync(feed, file)
+    feed.release(PARCELS, SCHEMA, rows(a=3))
+    feed.release(PERMITS, WIDER, rows(a=3))
+    cursors: list[object] = []
+
+    def observe(progress: Progress) -> None:
+        if progress.moment is Moment.CLOSED:
+            cursors.append(synced.cursor(file))
+
+    synced.sync(feed, file, observe=observe)
+    assert cursors == [event_id(4), event_id(7)]
+
+
 def test_a_minor_change_alters_the_table_in_place_and_keeps_what_its_owner_added(
     feed: FakeFeed, file: Path
 ) -> None:
@@ -499,11 +514,15 @@ def test_a_destination_changed_by_another_during_the_run_is_noticed(
     feed: FakeFeed, file: Path
 ) -> None:
     synced.sync(feed, file)
+    backup = file.with_name("backup")
+    shutil.copy(file, backup)
     feed.release(PERMITS, SCHEMA, rows(a=3))
+    synced.sync(feed, file)
+    feed.release(PERMITS, SCHEMA, rows(a=4))
 
     def meddle(progress: Progress) -> None:
         if progress.moment is Moment.FETCHED:
-            synced.execute(file, "UPDATE _ploti.subscriptions SET cursor = 'evt_000000000001'")
+            shutil.copy(backup, file)
 
     with pytest.raises(SyncError, match="changed by something else"):
         synced.sync(feed, file, observe=meddle)

@@ -77,6 +77,10 @@ class Session(Protocol):
         """What is held of the subscription."""
         ...
 
+    def revision(self) -> int:
+        """The revision of what is held; every transaction that changes it adds one."""
+        ...
+
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Begin one; it is committed at the end of the block, or rolled back by an error."""
         ...

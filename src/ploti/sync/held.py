@@ -65,10 +65,12 @@ class Holdings:
     """All of it; `cursor` is None before the first load is through.
 
     `chosen` are the datasets that this destination is for; none named means all of them.
+    `revision` is the number of transactions that made it.
     """
 
     cursor: EventId | None = None
     chosen: frozenset[DatasetId] = frozenset()
+    revision: int = 0
     datasets: Mapping[DatasetId, Held] = field(default_factory=lambda: MappingProxyType({}))
 
     def takes(self, dataset_id: DatasetId) -> bool:

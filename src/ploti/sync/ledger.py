@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from types import MappingProxyType
 
 from ploti.errors import SyncError
 from ploti.model.ids import DatasetId, EventId
@@ -27,20 +28,23 @@ class Ledger:
     def __init__(self, destination: Destination, observe: Observer) -> None:
         self._destination = destination
         self._observe = observe
+        self._datasets: dict[DatasetId, Held] = {}
         self.holdings = Holdings()
         if destination.exists:
             with destination.reading() as session:
                 self.holdings = session.holdings()
+                self._datasets.update(self.holdings.datasets)
+        self.holdings = replace(self.holdings, datasets=MappingProxyType(self._datasets))
 
     def held(self, dataset_id: DatasetId) -> Held:
         """Where a dataset stands; one never heard of waits for its first version."""
-        return self.holdings.datasets.get(dataset_id) or Held(dataset_id=dataset_id)
+        return self._datasets.get(dataset_id) or Held(dataset_id=dataset_id)
 
     @contextmanager
     def session(self) -> Iterator[Session]:
         """The destination, open, and as this run left it."""
         with self._destination.session() as session:
-            if session.holdings() != self.holdings:
+            if session.revision() != self.holdings.revision:
                 raise SyncError(
                     f"{self._destination.name} was changed by something else during this run:"
                     " start it again"
@@ -61,8 +65,7 @@ class Ledger:
             if cursor is not None:
                 transaction.move(cursor)
             self.tell(Moment.RECORDED, held, "recorded, not committed")
-        self._take(held)
-        self.holdings = replace(self.holdings, cursor=cursor or self.holdings.cursor)
+        self._take(held, cursor=cursor or self.holdings.cursor)
         self.tell(Moment.COMMITTED, held, _describe(held))
 
     def record(self, held: Held, finish: Finish = not_yet) -> None:
@@ -72,19 +75,20 @@ class Ledger:
 
     def move(self, cursor: EventId) -> None:
         """Record the cursor alone."""
-        with self.session() as session, session.transaction() as transaction:
-            transaction.move(cursor)
-        self.holdings = replace(self.holdings, cursor=cursor)
+        with self.session() as session:
+            with session.transaction() as transaction:
+                transaction.move(cursor)
+            self._take(cursor=cursor)
 
     def choose(self, chosen: frozenset[DatasetId], changed: Sequence[Held]) -> None:
         """Record for which datasets the destination is, and where that leaves them."""
-        with self.session() as session, session.transaction() as transaction:
-            transaction.choose(chosen)
-            for held in changed:
-                transaction.save(held)
-        for held in changed:
-            self._take(held)
-        self.holdings = replace(self.holdings, chosen=chosen)
+        with self.session() as session:
+            with session.transaction() as transaction:
+                transaction.choose(chosen)
+                for held in changed:
+                    transaction.save(held)
+            self._take(*changed, cursor=self.holdings.cursor)
+            self.holdings = replace(self.holdings, chosen=chosen)
 
     def tell(self, moment: Moment, held: Held, detail: str) -> None:
         """Tell the observer of a point that was passed with a dataset."""
@@ -98,9 +102,11 @@ class Ledger:
             )
         )
 
-    def _take(self, held: Held) -> None:
-        datasets = {**self.holdings.datasets, held.dataset_id: held}
-        self.holdings = replace(self.holdings, datasets=datasets)
+    def _take(self, *changed: Held, cursor: EventId | None) -> None:
+        """Remember what a transaction has committed."""
+        self._datasets.update({held.dataset_id: held for held in changed})
+        revision = self.holdings.revision + 1
+        self.holdings = replace(self.holdings, cursor=cursor, revision=revision)
 
 
 def _describe(held: Held) -> str:

@@ -163,6 +163,7 @@ class Run:
     def _load_manifest(self) -> EventId:
         manifest = self._feed.manifest()
         self._from_manifest = True
+        self._work.forget()
         self._say(Moment.MANIFEST_READ, f"{len(manifest.datasets)} datasets")
         steps = plan_manifest(self._ledger.holdings, manifest)
         for step in steps[:-1]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import assert_never
 
 from ploti.errors import (
@@ -19,31 +18,17 @@ from ploti.errors import (
     Unauthenticated,
     Unavailable,
 )
-from ploti.model.digest import Buckets
 from ploti.model.ids import DatasetId
-from ploti.model.schema import Schema
 from ploti.model.version import Version
 from ploti.sync.destination import Session, TableError, Transaction
 from ploti.sync.downloads import Downloads
 from ploti.sync.feed import Feed, FileError, Role
 from ploti.sync.held import Held, State
 from ploti.sync.ledger import Finish, Ledger, not_yet
-from ploti.sync.plan import (
-    Alter,
-    Apply,
-    Await,
-    Keep,
-    Leave,
-    Load,
-    Skip,
-    Step,
-    changes_bytes,
-    forgotten,
-    holding,
-    is_dearer,
-)
+from ploti.sync.plan import changes_bytes, forgotten, holding, is_dearer
 from ploti.sync.progress import Moment
-from ploti.sync.verify import describe, read_wanted
+from ploti.sync.ready import Ready, Supply, check_rows, find_difference
+from ploti.sync.steps import Alter, Apply, Await, Keep, Leave, Load, Skip, Step
 
 _LEFT = (NotSubscribed, OutsideCoverage, NotDeliverable, NotFound)
 """Answers that say that the dataset has left meanwhile (R-141)."""
@@ -71,16 +56,6 @@ class Options:
     table_name: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ready:
-    """A version with all at hand that its transaction needs; `wanted` only where it is verified."""
-
-    version: Version
-    schema: Schema
-    file: Path
-    wanted: Buckets | None
-
-
 class Work:
     """The steps, over a feed, a ledger and a folder for downloads."""
 
@@ -91,11 +66,15 @@ class Work:
         self._ledger = ledger
         self._downloads = downloads
         self._options = options
-        self._schemas: dict[tuple[DatasetId, str], Schema] = {}
+        self._supply = Supply(feed, downloads, verify=options.verify)
         self._spent: dict[DatasetId, int] = {}
         self.loads = 0
         self.applies = 0
         self.differing: set[DatasetId] = set()
+
+    def forget(self) -> None:
+        """Take nothing for granted that the server said before."""
+        self._supply.forget()
 
     def do(self, steps: Sequence[Step], finish: Finish) -> None:
         """Carry out the first of one dataset's steps, or as many as form a chain of changes.
@@ -259,7 +238,7 @@ class Work:
         with self._ledger.change(session, altered, finish) as transaction:
             transaction.add_columns(_table(held), step.added)
 
-    def _apply_version(self, session: Session, step: Apply, ready: _Ready, finish: Finish) -> None:
+    def _apply_version(self, session: Session, step: Apply, ready: Ready, finish: Finish) -> None:
         held = self._ledger.held(step.dataset_id)
         table = _table(held)
         applied = holding(held, ready.version, table=table, event=step.event)
@@ -289,33 +268,21 @@ class Work:
         ):
             transaction.drop(table)
 
-    def _fetch(self, version: Version, role: Role) -> _Ready:
-        """Fetch what a version's transaction needs."""
-        wanted = read_wanted(self._feed, version) if self._options.verify else None
-        schema = self._schema(version)
-        file = self._downloads.fetch(version, role)
+    def _fetch(self, version: Version, role: Role) -> Ready:
+        ready = self._supply.fetch(version, role)
         held = self._ledger.held(version.dataset_id)
         self._ledger.tell(Moment.FETCHED, held, f"fetched the {role} of version {version.version}")
-        return _Ready(version=version, schema=schema, file=file, wanted=wanted)
+        return ready
 
-    def _schema(self, version: Version) -> Schema:
-        key = (version.dataset_id, version.schema_version)
-        if key not in self._schemas:
-            self._schemas[key] = self._feed.schema(version.dataset_id, version.version)
-        return self._schemas[key]
-
-    def _check(self, transaction: Transaction, table: str, ready: _Ready) -> None:
+    def _check(self, transaction: Transaction, table: str, ready: Ready) -> None:
         """Compare the table with the version that it is to be, before anything is committed."""
-        rows, wanted = transaction.count(table), ready.version.row_count
-        if rows != wanted:
-            raise TableError(f"table {table} would have {rows} rows, its version has {wanted}")
-        if ready.wanted is None:
-            return
-        difference = describe(transaction.buckets(table, ready.schema), ready.wanted)
-        if difference:
-            self.differing.add(ready.version.dataset_id)
+        dataset_id = ready.version.dataset_id
+        check_rows(transaction, table, ready)
+        difference = find_difference(transaction, table, ready)
+        if difference is not None:
+            self.differing.add(dataset_id)
             raise TableError(f"table {table} would differ from its version: {difference}")
-        self.differing.discard(ready.version.dataset_id)
+        self.differing.discard(dataset_id)
 
     def _mark(
         self, state: State, step: Load | Apply | Alter, error: Exception, finish: Finish

@@ -27,14 +27,6 @@ from ploti.model.version import Counts, ResyncReason
 from ploti.model.wire import Instant
 from ploti.sync.held import Held, Holdings, State
 from ploti.sync.plan import (
-    Alter,
-    Apply,
-    Await,
-    Keep,
-    Leave,
-    Load,
-    Skip,
-    Step,
     choose,
     group_events,
     is_dearer,
@@ -42,6 +34,7 @@ from ploti.sync.plan import (
     plan_event,
     plan_manifest,
 )
+from ploti.sync.steps import Alter, Apply, Await, Keep, Leave, Load, Skip, Step
 
 D = DatasetId("ds_permits")
 SUB = SubscriptionId("sub_test")

@@ -27,6 +27,7 @@ _SET_UP = f"""
         subscription_id VARCHAR NOT NULL,
         cursor VARCHAR,
         chosen VARCHAR[] NOT NULL,
+        revision BIGINT NOT NULL,
         changed_at TIMESTAMPTZ NOT NULL
     );
     CREATE TABLE IF NOT EXISTS {_DATASETS} (
@@ -76,11 +77,24 @@ class DuckDBSession:
         if not self._is_set_up():
             return Holdings()
         place = self._connection.execute(
-            f"SELECT cursor, chosen FROM {_SUBSCRIPTIONS} WHERE subscription_id = ?",
+            f"SELECT cursor, chosen, revision FROM {_SUBSCRIPTIONS} WHERE subscription_id = ?",
             [self._subscription_id],
         ).fetchone()
-        cursor, chosen = place or (None, [])
-        return Holdings(cursor=cursor, chosen=frozenset(chosen), datasets=self._datasets())
+        cursor, chosen, revision = place or (None, [], 0)
+        return Holdings(
+            cursor=cursor,
+            chosen=frozenset(chosen),
+            revision=revision,
+            datasets=self._datasets(),
+        )
+
+    def revision(self) -> int:
+        """The number of transactions that made what is held."""
+        found = self._connection.execute(
+            f"SELECT revision FROM {_SUBSCRIPTIONS} WHERE subscription_id = ?",
+            [self._subscription_id],
+        ).fetchone()
+        return int(found[0]) if found else 0
 
     def _datasets(self) -> dict[DatasetId, Held]:
         rows = self._connection.execute(
@@ -95,8 +109,10 @@ class DuckDBSession:
     def transaction(self) -> Iterator[Transaction]:
         """All that is done in the block, or nothing."""
         self._connection.execute("BEGIN")
+        transaction = DuckDBTransaction(self._connection, self._subscription_id)
         try:
-            yield DuckDBTransaction(self._connection, self._subscription_id)
+            yield transaction
+            transaction.count_up()
         except BaseException:
             # The error may have ended the transaction already; it is the one to tell.
             with suppress(duckdb.Error):
@@ -115,6 +131,7 @@ class DuckDBTransaction:
         self._connection = connection
         self._subscription_id = subscription_id
         self._tables = Tables(connection)
+        self._has_changed = False
 
     def claim(self, table: str, dataset_id: DatasetId) -> None:
         """Take the table over, unless it is somebody else's."""
@@ -168,6 +185,7 @@ class DuckDBTransaction:
 
     def save(self, held: Held) -> None:
         """Write the dataset's line anew."""
+        self._has_changed = True
         self._connection.execute(
             f"DELETE FROM {_DATASETS} WHERE subscription_id = ? AND dataset_id = ?",
             [self._subscription_id, held.dataset_id],
@@ -193,25 +211,27 @@ class DuckDBTransaction:
 
     def move(self, cursor: EventId) -> None:
         """Write the cursor."""
-        self._make_place()
-        self._connection.execute(
-            f"UPDATE {_SUBSCRIPTIONS} SET cursor = ?, changed_at = now() WHERE subscription_id = ?",
-            [cursor, self._subscription_id],
-        )
+        self._set("cursor = ?", cursor)
 
     def choose(self, chosen: frozenset[DatasetId]) -> None:
         """Write which datasets this destination is for."""
-        self._make_place()
-        self._connection.execute(
-            f"UPDATE {_SUBSCRIPTIONS} SET chosen = ?, changed_at = now() WHERE subscription_id = ?",
-            [sorted(chosen), self._subscription_id],
-        )
+        self._set("chosen = ?", sorted(chosen))
 
-    def _make_place(self) -> None:
+    def count_up(self) -> None:
+        """Begin a new revision, if anything of what is held has changed."""
+        if self._has_changed:
+            self._set("revision = revision + 1, changed_at = now()")
+
+    def _set(self, what: str, *values: object) -> None:
+        self._has_changed = True
         self._connection.execute(
-            f"INSERT INTO {_SUBSCRIPTIONS} SELECT ?, NULL, [], now() WHERE NOT EXISTS"
+            f"INSERT INTO {_SUBSCRIPTIONS} SELECT ?, NULL, [], 0, now() WHERE NOT EXISTS"
             f" (SELECT 1 FROM {_SUBSCRIPTIONS} WHERE subscription_id = ?)",
             [self._subscription_id, self._subscription_id],
+        )
+        self._connection.execute(
+            f"UPDATE {_SUBSCRIPTIONS} SET {what} WHERE subscription_id = ?",
+            [*values, self._subscription_id],
         )
 
 
