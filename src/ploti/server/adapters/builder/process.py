@@ -7,6 +7,7 @@ import itertools
 import os
 import shutil
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -74,19 +75,17 @@ class ProcessBuilder:
         self._pool.shutdown()
 
     async def _build(self, order: BuildOrder) -> BuildResult:
-        reading, writing = os.pipe()
-        try:
-            child = await self._start(order.folder, writing)
-        except BaseException:
-            os.close(reading)
-            raise
-        finally:
-            os.close(writing)
-        try:
-            return await self._wait(child, order, reading)
-        finally:
-            _kill(child)
-            await child.wait()
+        # uvloop closes the descriptor of a pipe's file twice, and by then it may be another file's;
+        # a socket it detaches.
+        reading, writing = socket.socketpair()
+        with reading:
+            with writing:
+                child = await self._start(order.folder, writing.fileno())
+            try:
+                return await self._wait(child, order, reading)
+            finally:
+                _kill(child)
+                await child.wait()
 
     async def _start(self, folder: str, report: int) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
@@ -101,7 +100,7 @@ class ProcessBuilder:
         )
 
     async def _wait(
-        self, child: asyncio.subprocess.Process, order: BuildOrder, reading: int
+        self, child: asyncio.subprocess.Process, order: BuildOrder, reading: socket.socket
     ) -> BuildResult:
         stdin, stderr = cast("_Pipes", (child.stdin, child.stderr))
         stdin.write(encode(Task(limits=self._limits, order=order)) + b"\n")
@@ -138,15 +137,12 @@ class ProcessBuilder:
 
 
 @asynccontextmanager
-async def _opened(descriptor: int) -> AsyncIterator[asyncio.StreamReader]:
-    reader = asyncio.StreamReader()
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", buffering=0)
-    )
+async def _opened(sock: socket.socket) -> AsyncIterator[asyncio.StreamReader]:
+    reader, writer = await asyncio.open_connection(sock=sock)
     try:
         yield reader
     finally:
-        transport.close()
+        writer.close()
 
 
 async def _read(pipe: asyncio.StreamReader, limit: int) -> bytes:
