@@ -7,6 +7,7 @@
 #     InternalError, Unavailable
 #   TransportError            no answer: the server cannot be reached, or broke off
 #   ConfigError               what was given to this side is missing or wrong
+#   InvalidSignature          a webhook's body is not what its sender signed
 #   SourceError               a source cannot be read as it stands
 #   SyncError                 a destination cannot be kept in step
 #     DestinationBusy, VerificationFailed
@@ -207,6 +208,12 @@ class ConfigError(PlotiError):
     """A setting is missing or wrong."""
 
     exit_status = ExitStatus.USAGE
+
+
+class InvalidSignature(PlotiError):
+    """The body is not what the holder of the secret signed, or not a message."""
+
+    exit_status = ExitStatus.REFUSED
 
 
 class SourceError(PlotiError):

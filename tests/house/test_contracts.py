@@ -5,7 +5,7 @@ import tomllib
 from tests.house.source import PACKAGE, ROOT
 
 # Rooms of the server that may do IO, or that put the others together.
-WITH_IO = {"adapters", "api", "app", "console", "settings", "worker"}
+WITH_IO = {"adapters", "api", "app", "console", "guard", "settings", "worker"}
 
 
 def contracts() -> dict[str, dict[str, object]]:

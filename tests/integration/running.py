@@ -15,6 +15,8 @@ from ploti.model.ids import DatasetId
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
 from ploti.server.adapters.clock import SystemClock
 from ploti.server.adapters.ids import RandomIds
+from ploti.server.adapters.poster import WebhookPoster
+from ploti.server.adapters.sealer import Sealer
 from ploti.server.adapters.store import SqliteStore
 from ploti.server.api.application import make_application
 from ploti.server.api.backend import Backend
@@ -22,6 +24,7 @@ from ploti.server.api.waiters import Waiters
 from ploti.server.ports.store import Transaction
 from ploti.server.service.apply_dataset import apply_dataset
 from ploti.server.service.check_source import Parts
+from ploti.server.service.deliver_due import Delivering
 from ploti.server.service.set_up import NewKeys, set_up
 
 T = TypeVar("T")
@@ -101,7 +104,18 @@ class Running:
             lambda logs: self.store.read(lambda tx: tx.log.last_numbers(logs)), most=most_waits
         )
         self.store.on_log(waiters.ring)
-        self.backend = Backend(parts=parts, files=self.blobs, waiters=waiters, base=BASE)
+        self.poster = WebhookPoster(allow_networks=["127.0.0.0/8"], user_agent="ploti/0")
+        delivering = Delivering(
+            store=self.store,
+            poster=self.poster,
+            sealer=Sealer([b"k" * 32]),
+            clock=self.clock,
+            ids=ids,
+            base=BASE,
+        )
+        self.backend = Backend(
+            parts=parts, delivering=delivering, files=self.blobs, waiters=waiters, base=BASE
+        )
         self.keys: NewKeys = await self.store.write(
             lambda tx: set_up(tx, ids=ids, now=self.clock.now()) or NOTHING
         )
@@ -115,6 +129,7 @@ class Running:
         self.backend.waiters.close()
         await self._http.aclose()
         await self.store.close()
+        self.poster.close()
         self.blobs.close()
 
 

@@ -148,7 +148,7 @@ def test_another_workspaces_subscription_is_not_found(run: Play) -> None:
         for attempt in (
             lambda tx: get_subscription(tx, stranger, mine.id),
             lambda tx: get_manifest(tx, stranger, mine.id, base=BASE, now=world.clock.now()),
-            lambda tx: delete_subscription(tx, stranger, mine.id),
+            lambda tx: delete_subscription(tx, stranger, mine.id, now=world.clock.now()),
         ):
             with pytest.raises(NotFound):
                 await world.write(attempt)
@@ -160,7 +160,10 @@ def test_a_deleted_subscription_and_its_log_are_not_found_s42(run: Play) -> None
     async def story(world: World) -> None:
         await world.declare()
         subscription, other = await world.subscribe(), await world.subscribe()
-        await world.write(lambda tx: delete_subscription(tx, world.subscriber, subscription.id))
+        now = world.clock.now()
+        await world.write(
+            lambda tx: delete_subscription(tx, world.subscriber, subscription.id, now=now)
+        )
         with pytest.raises(NotFound):
             await world.events(subscription.id)
         await world.push(table({"a": "deck"}))

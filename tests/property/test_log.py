@@ -67,7 +67,7 @@ def subscribe(subscription: SubscriptionId, place: str) -> Work:
 def unsubscribe(subscription: SubscriptionId) -> Work:
     def work(tx: Transaction) -> None:
         if tx.subscriptions.get(subscription, workspace=WHO.workspace_id) is not None:
-            delete_subscription(tx, WHO, subscription)
+            delete_subscription(tx, WHO, subscription, now=NOW)
 
     return work
 

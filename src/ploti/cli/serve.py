@@ -29,6 +29,7 @@ def serve(
     build_seconds: Setting = None,
     max_source: Setting = None,
     max_waits: Setting = None,
+    secret_keys: Setting = None,
 ) -> None:
     """Serve feeds from a folder until Ctrl-C or SIGTERM.
 
@@ -52,7 +53,7 @@ def serve(
     file_roots
         Folders below which file sources may lie, with colons between.
     allow_networks
-        Private networks that sources may be in, with commas between: 127.0.0.0/8.
+        Private networks that sources and webhooks may be in, with commas between: 127.0.0.0/8.
     build_memory
         How much memory a build may take: 2GiB.
     build_seconds
@@ -61,6 +62,9 @@ def serve(
         How large a source may be: 8GiB.
     max_waits
         How many requests of a key may wait on the log at once: 8.
+    secret_keys
+        Secrets of 32 characters or more that webhooks' secrets and links are kept with, with commas
+        between: the first writes, all read. Unless given, one that is kept in the folder.
     """
     flags = {
         "public_url": public_url,
@@ -70,6 +74,7 @@ def serve(
         "build_seconds": build_seconds,
         "max_source": max_source,
         "max_waits": max_waits,
+        "secret_keys": secret_keys,
     }
     try:
         from ploti.server.app.serve import serve as run

@@ -13,6 +13,8 @@ SubscriptionId = NewType("SubscriptionId", str)
 EventId = NewType("EventId", str)
 RecordId = NewType("RecordId", str)
 HoldId = NewType("HoldId", str)
+WebhookId = NewType("WebhookId", str)
+DeliveryId = NewType("DeliveryId", str)
 
 START = EventId("evt_000000000000")
 """The cursor before the first event of a log."""

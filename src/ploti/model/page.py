@@ -7,6 +7,7 @@ from ploti.model.event import Event, UnknownEvent
 from ploti.model.ids import EventId
 from ploti.model.subscription import Subscription
 from ploti.model.version import ChangeRow, VersionSummary
+from ploti.model.webhook import Delivery, Webhook
 from ploti.model.wire import Value
 
 
@@ -42,4 +43,18 @@ class ChangePage(Value, kw_only=True):
     """Changed records of a version as JSON."""
 
     changes: list[ChangeRow]
+    next_cursor: str | None
+
+
+class WebhookPage(Value, kw_only=True):
+    """The workspace's webhooks, oldest first."""
+
+    webhooks: list[Webhook]
+    next_cursor: str | None
+
+
+class DeliveryPage(Value, kw_only=True):
+    """What was sent to a webhook, newest first."""
+
+    deliveries: list[Delivery]
     next_cursor: str | None

@@ -15,11 +15,12 @@ T = TypeVar("T")
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 PREFIX = "PLOTI_"
-OF_THE_CLIENT = frozenset({"PLOTI_API_KEY", "PLOTI_API_URL"})
+OF_THE_CLIENT = frozenset({"PLOTI_API_KEY", "PLOTI_API_URL", "PLOTI_WEBHOOK_SECRET"})
 """Variables that a server may meet in its environment and does not read."""
 
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SIZE = re.compile(r"([0-9]{1,18}) ?([KMGT]iB)?")
+_SHORTEST_SECRET = 32
 _WHOLE = re.compile(r"[1-9][0-9]{0,8}")
 
 
@@ -41,6 +42,7 @@ class Settings(Value, kw_only=True):
     build_seconds: int = 3600
     max_source: int = 8 << 30
     max_waits: int = 8
+    secret_keys: tuple[str, ...] = ()
     test_clock: str | None = None
 
 
@@ -122,6 +124,16 @@ def _networks(text: str) -> tuple[str, ...]:
     return tuple(str(ipaddress.ip_network(part.strip())) for part in text.split(",") if part)
 
 
+def _secrets(text: str) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in text.split(","))
+    if any(len(secret) < _SHORTEST_SECRET for secret in found):
+        raise ValueError(
+            f"holds a secret of less than {_SHORTEST_SECRET} characters; make one with "
+            "`openssl rand -base64 32`"
+        )
+    return found
+
+
 def _size(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     if found is None or int(found[1]) == 0:
@@ -149,5 +161,6 @@ _READERS: dict[str, Callable[[str], object]] = {
     "build_seconds": _number,
     "max_source": _size,
     "max_waits": _number,
+    "secret_keys": _secrets,
     "test_clock": _text,
 }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import secrets
 
-from ploti.model.ids import HoldId, SubscriptionId
+from ploti.model.ids import HoldId, SubscriptionId, WebhookId
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID_LETTERS = 16
+_SIGNING_BYTES = 32
+_CHANCES = 1 << 32
 _SECRET_LETTERS = 52
 """Of 5 bits each: 256 bits and a few more."""
 
@@ -23,6 +26,10 @@ class RandomIds:
         """A new hold's id."""
         return HoldId(self.token("hold_"))
 
+    def webhook(self) -> WebhookId:
+        """A new webhook's id."""
+        return WebhookId(self.token("wh_"))
+
     def token(self, prefix: str) -> str:
         """A new id of another kind: the prefix and enough chance that it never repeats."""
         return prefix + _draw(_ID_LETTERS)
@@ -30,6 +37,14 @@ class RandomIds:
     def secret(self, prefix: str) -> str:
         """A new secret: the prefix and 256 bits as text."""
         return prefix + _draw(_SECRET_LETTERS)
+
+    def signing_secret(self) -> str:
+        """A new secret of Standard Webhooks: `whsec_` and 256 bits in base64."""
+        return "whsec_" + base64.b64encode(secrets.token_bytes(_SIGNING_BYTES)).decode()
+
+    def chance(self) -> float:
+        """A number from 0 to 1, to spread what would come at once."""
+        return secrets.randbelow(_CHANCES) / _CHANCES
 
 
 def _draw(letters: int) -> str:

@@ -32,6 +32,9 @@ from ploti.server.service import read_datasets, read_status, review_hold, steer_
 
 _ONE = {PROBLEMS: (Code.NOT_FOUND,)}
 _DECIDED = {PROBLEMS: (Code.NOT_FOUND, Code.CONFLICT), BODY: Decision}
+Full = Annotated[
+    bool, QueryParameter(description="Read the source whole, whatever it says of its last change.")
+]
 FileName = Annotated[
     str,
     QueryParameter(
@@ -85,10 +88,11 @@ async def check_dataset(
     *,
     backend: NamedDependency[Backend],
     dataset: FromPath[DatasetId],
+    full: Full = False,
 ) -> Outcome:
     """Look at the source now, and answer once what it brought is built and decided."""
     await caller.admit()
-    return await checking.check_source(backend.parts, dataset)
+    return await checking.check_source(backend.parts, dataset, full=full)
 
 
 @post(

@@ -8,7 +8,7 @@ from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp
 
 from ploti.model.wire import Instant, encode
-from ploti.server.api import admin, datasets, events, files, health, subscriptions
+from ploti.server.api import admin, datasets, events, files, health, subscriptions, webhooks
 from ploti.server.api.auth import find_caller
 from ploti.server.api.backend import Backend
 from ploti.server.api.ending import with_end
@@ -18,7 +18,7 @@ from ploti.server.api.params import check_request
 from ploti.server.api.problems import HANDLERS
 
 _ROUTES = (
-    *(datasets.ROUTER, subscriptions.ROUTER, events.ROUTER, admin.ROUTER),
+    *(datasets.ROUTER, subscriptions.ROUTER, events.ROUTER, webhooks.ROUTER, admin.ROUTER),
     *(health.get_health, health.get_readiness, files.get_file),
 )
 

@@ -9,6 +9,7 @@ from ploti.server.ports.links import LinkedFiles
 from ploti.server.ports.outside import Blobs, Clock, Ids
 from ploti.server.ports.store import Store
 from ploti.server.service.check_source import Parts
+from ploti.server.service.deliver_due import Delivering
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +17,7 @@ class Backend:
     """The composed server below its routes; `base` is the public address without a slash."""
 
     parts: Parts
+    delivering: Delivering
     files: LinkedFiles
     waiters: Waiters
     base: str

@@ -72,11 +72,15 @@ async def update_subscription(
 
 @delete("/{subscription:str}", opt=_ONE)
 async def delete_subscription(
-    caller: NamedDependency[Caller], *, subscription: FromPath[SubscriptionId]
+    caller: NamedDependency[Caller],
+    *,
+    backend: NamedDependency[Backend],
+    subscription: FromPath[SubscriptionId],
 ) -> None:
     """Delete a subscription and its log."""
+    now = backend.clock.now()
     await caller.write(
-        lambda tx, who: change_subscription.delete_subscription(tx, who, subscription)
+        lambda tx, who: change_subscription.delete_subscription(tx, who, subscription, now=now)
     )
 
 

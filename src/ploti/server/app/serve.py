@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -9,12 +10,14 @@ from pathlib import Path
 
 import uvloop
 
-from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
+from ploti.server.adapters.blobs import FolderBlobs, LinkSigner, derive
 from ploti.server.adapters.builder import Limits, ProcessBuilder
 from ploti.server.adapters.clock import ShiftedClock, SystemClock
 from ploti.server.adapters.data_folder import DataFolder
 from ploti.server.adapters.fetcher import SourceFetcher
 from ploti.server.adapters.ids import RandomIds
+from ploti.server.adapters.poster import WebhookPoster
+from ploti.server.adapters.sealer import Sealer
 from ploti.server.adapters.store import SqliteStore
 from ploti.server.api.application import make_application
 from ploti.server.api.backend import Backend
@@ -24,11 +27,15 @@ from ploti.server.app.logs import configure_logs
 from ploti.server.ports.outside import Clock
 from ploti.server.ports.store import Transaction
 from ploti.server.service.check_source import Parts, end_left_attempts
+from ploti.server.service.deliver_due import Delivering
 from ploti.server.service.set_up import NewKeys, set_up
 from ploti.server.settings import Settings
+from ploti.server.worker.deliveries import DeliveryWorker
 from ploti.server.worker.jobs import Jobs
 
 CHILD = ("-m", "ploti.server.app.child")
+
+_OF_WEBHOOKS = b"ploti secrets of webhooks"
 
 _LARGEST_FILE = 2
 """How many times as large as the largest source a file of a build may be."""
@@ -69,7 +76,9 @@ def serve(settings: Settings, *, say: Say, to_a_terminal: bool) -> None:
 async def compose(settings: Settings, folder: DataFolder, *, base: str) -> AsyncIterator[Backend]:
     """The backend over a folder that is locked; what an earlier process left open is ended."""
     clock, ids = _clock(settings), RandomIds()
-    signer = LinkSigner(folder.secret(lambda: ids.secret("")), base=base, now=clock.now)
+    own = folder.secret(lambda: ids.secret(""))
+    first, *older = [*(each.encode() for each in settings.secret_keys), own]
+    signer = LinkSigner(first, base=base, now=clock.now, older=older)
     blobs = FolderBlobs(folder.blobs, signer=signer)
     limits = Limits(
         memory=settings.build_memory,
@@ -82,6 +91,9 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
         allow_networks=settings.allow_networks,
         max_source=settings.max_source,
         user_agent=f"ploti/{version('ploti')}",
+    )
+    poster = WebhookPoster(
+        allow_networks=settings.allow_networks, user_agent=f"ploti/{version('ploti')}"
     )
     builder = ProcessBuilder(folder.work, entry=CHILD, limits=limits)
     store = SqliteStore(str(folder.database))
@@ -100,12 +112,40 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
             lambda logs: store.read(lambda tx: tx.log.last_numbers(logs)), most=settings.max_waits
         )
         store.on_log(waiters.ring)
-        yield Backend(parts=parts, files=blobs, waiters=waiters, base=base)
+        delivering = Delivering(
+            store=store,
+            poster=poster,
+            sealer=Sealer([derive(each, _OF_WEBHOOKS) for each in (first, *older)]),
+            clock=clock,
+            ids=ids,
+            base=base,
+        )
+        async with _deliveries(delivering):
+            yield Backend(
+                parts=parts, delivering=delivering, files=blobs, waiters=waiters, base=base
+            )
     finally:
         await store.close()
         fetcher.close()
+        poster.close()
         builder.close()
         blobs.close()
+
+
+@asynccontextmanager
+async def _deliveries(delivering: Delivering) -> AsyncIterator[None]:
+    """The worker of deliveries, which is the only one on this database, at work."""
+    store = delivering.store
+    await store.write(lambda tx: tx.webhooks.end_leases())
+    worker = DeliveryWorker(delivering)
+    store.on_log(worker.ring)
+    task = asyncio.create_task(worker.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        await worker.finish()
 
 
 async def _set_up(backend: Backend, hand_over: Callable[[NewKeys], None]) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from ploti.model.ids import HoldId, SubscriptionId
+from ploti.model.ids import HoldId, SubscriptionId, WebhookId
 from ploti.model.wire import Instant, Value
 from ploti.server.build.candidate import BuildOrder, BuildResult
+from ploti.server.deliver.answers import Answer
 from ploti.server.sources.declaration import Source
+from ploti.server.sources.validators import Validators
 
 
 class Clock(Protocol):
@@ -31,12 +33,24 @@ class Ids(Protocol):
         """A new hold's id."""
         ...
 
+    def webhook(self) -> WebhookId:
+        """A new webhook's id."""
+        ...
+
     def token(self, prefix: str) -> str:
         """A new id of another kind: the prefix and enough chance that it never repeats."""
         ...
 
     def secret(self, prefix: str) -> str:
         """A new secret: the prefix and 256 bits as text."""
+        ...
+
+    def signing_secret(self) -> str:
+        """A new secret of Standard Webhooks: `whsec_` and 256 bits in base64."""
+        ...
+
+    def chance(self) -> float:
+        """A number from 0 to 1, to spread what would come at once."""
         ...
 
 
@@ -85,13 +99,23 @@ class Fetched(Value, kw_only=True):
 
     blob: StoredBlob
     name: str
+    validators: Validators | None = None
+
+
+class NotModified(Value):
+    """The source says that what it sent before still stands; nothing was brought."""
 
 
 class Fetcher(Protocol):
     """Reads a declared source, guarded: only allowed addresses and folders, with limits."""
 
-    async def fetch(self, source: Source, *, into: str) -> Fetched:
-        """Bring the source's bytes into the blob `into`; raises SourceError with a reason."""
+    async def fetch(
+        self, source: Source, *, into: str, known: Validators | None = None
+    ) -> Fetched | NotModified:
+        """Bring the source's bytes into the blob `into`; raises SourceError with a reason.
+
+        With `known` the source may say instead that they are as it said then.
+        """
         ...
 
 
@@ -104,4 +128,28 @@ class Builder(Protocol):
 
     async def build(self, order: BuildOrder) -> BuildResult:
         """Run the order and wait; a child that dies gives `Broken` with its reason."""
+        ...
+
+
+class Poster(Protocol):
+    """Sends to webhooks, guarded: only allowed addresses are dialled, each POST has a deadline."""
+
+    async def post(self, url: str, *, body: bytes, headers: Mapping[str, str]) -> Answer:
+        """Send the body once; whatever goes wrong is an answer with an error."""
+        ...
+
+    async def refuse(self, url: str) -> str | None:
+        """Why an address may not be a webhook's, as its name is answered now; None where it may."""
+        ...
+
+
+class Sealer(Protocol):
+    """Keeps secrets unreadable in the database."""
+
+    def seal(self, secret: str) -> str:
+        """A text out of which only a holder of the key gets the secret."""
+        ...
+
+    def open(self, sealed: str) -> str:
+        """The secret again; raises PlotiError where no key opens it."""
         ...

@@ -7,15 +7,27 @@ from enum import StrEnum
 from typing import NewType
 
 from ploti.model.admin import Finding, HoldState
-from ploti.model.event import HoldReason
-from ploti.model.ids import DatasetId, HoldId, KeyId, MemberId, SubscriptionId, WorkspaceId
+from ploti.model.event import EventType, HoldReason
+from ploti.model.ids import (
+    DatasetId,
+    DeliveryId,
+    HoldId,
+    KeyId,
+    MemberId,
+    SubscriptionId,
+    WebhookId,
+    WorkspaceId,
+)
 from ploti.model.schema import Schema, SchemaChange
 from ploti.model.subscription import Selection
 from ploti.model.version import BucketDigest, Counts, ResyncReason
+from ploti.model.webhook import DeliveryKind, DeliveryState, OffReason, WebhookState
 from ploti.model.wire import Instant, Value
 from ploti.server.build.candidate import FileRole
+from ploti.server.deliver.health import Health
 from ploti.server.release.known import Known
 from ploti.server.sources.declaration import Declaration
+from ploti.server.sources.validators import Validators
 
 AttemptId = NewType("AttemptId", str)
 
@@ -129,13 +141,18 @@ class FileRow(Value, kw_only=True):
 
 
 class StateRow(Known, kw_only=True):
-    """A source's state that is current, on hold or discarded last; its blob lives that long."""
+    """A source's state that is current, on hold or discarded last; its blob lives that long.
+
+    It was read whole at `whole_at` the last time, and `validators` are what was said of it then.
+    """
 
     dataset_id: DatasetId
     attempt_id: AttemptId
     blob: str | None
     name: str
     fetched_at: Instant
+    validators: Validators | None = None
+    whole_at: Instant | None = None
 
 
 class HoldRow(Value, kw_only=True):
@@ -207,3 +224,84 @@ class VersionContent(Value, kw_only=True):
 
     schema: Schema
     buckets: list[BucketDigest]
+
+
+class SealedSecret(Value, kw_only=True):
+    """A webhook's secret, sealed; `until` is when it ceases to sign, None for the current one."""
+
+    text: str
+    until: Instant | None
+
+
+class WebhookRow(Value, kw_only=True):
+    """A webhook: what was asked for, and its lane.
+
+    `cursor` is the number of the last event that the lane has come to. `rounds` numbers what was
+    sent again by hand; events up to `replay_until` are sent again in the round of that number.
+    """
+
+    id: WebhookId
+    workspace_id: WorkspaceId
+    subscription_id: SubscriptionId
+    member_id: MemberId
+    url: str
+    events: list[EventType] | None
+    secrets: list[SealedSecret]
+    created_at: Instant
+    state: WebhookState
+    off_reason: OffReason | None
+    off_at: Instant | None
+    cursor: int
+    rounds: int
+    replay_until: int
+    served_at: Instant
+    health: Health
+
+
+class Claim(Value, kw_only=True):
+    """A lane that is served; nothing is recorded for it by who holds an older token."""
+
+    webhook_id: WebhookId
+    token: int
+
+
+class ReadyLane(Value, kw_only=True):
+    """A lane with something due; `slow` ones share their slots."""
+
+    webhook_id: WebhookId
+    slow: bool
+
+
+class DeliveryRow(Value, kw_only=True):
+    """One event to one webhook, tried or waiting; a test has no event.
+
+    Of the waiting ones of a dataset only the earliest has a `next_at`.
+    """
+
+    id: DeliveryId
+    webhook_id: WebhookId
+    seq: int | None
+    dataset_id: DatasetId | None
+    kind: DeliveryKind
+    state: DeliveryState
+    attempts: int
+    next_at: Instant | None
+    created_at: Instant
+    ended_at: Instant | None
+
+
+class TryRow(Value, kw_only=True):
+    """One attempt of a delivery."""
+
+    delivery_id: DeliveryId
+    webhook_id: WebhookId
+    number: int
+    started_at: Instant
+    ms: int
+    url: str
+    address: str | None
+    status: int | None
+    error: str | None
+    location: str | None
+    response: str | None
+    delivered: bool

@@ -8,13 +8,20 @@ from typing import Protocol, TypeVar
 
 from ploti.model.admin import BuildUnderWay, FailingSource, HoldState, Queue, Sizes
 from ploti.model.event import EventType
-from ploti.model.ids import DatasetId, HoldId, MemberId, SubscriptionId, WorkspaceId
+from ploti.model.ids import (
+    DatasetId,
+    HoldId,
+    MemberId,
+    SubscriptionId,
+    WorkspaceId,
+)
 from ploti.model.wire import Instant
 from ploti.server.eventlog.drafts import Draft, Standing
 from ploti.server.eventlog.paging import Extent
 from ploti.server.eventlog.render import Body
 from ploti.server.membership.principal import Principal
 from ploti.server.membership.selection import Filing
+from ploti.server.ports.deliveries import Deliveries, Webhooks
 from ploti.server.ports.rows import (
     AttemptId,
     AttemptRow,
@@ -385,6 +392,8 @@ class Transaction:
     subscriptions: Subscriptions
     memberships: Memberships
     log: Log
+    webhooks: Webhooks
+    deliveries: Deliveries
 
 
 class Store(Protocol):

@@ -6,6 +6,7 @@ import msgspec
 
 from ploti.model.ids import SubscriptionId
 from ploti.model.subscription import NewSubscription, Selection, Subscription, SubscriptionPatch
+from ploti.model.webhook import OffReason
 from ploti.model.wire import UNSET, Instant
 from ploti.server.membership.principal import Principal
 from ploti.server.membership.selection import checked
@@ -66,11 +67,12 @@ def update_subscription(
 
 
 def delete_subscription(
-    tx: Transaction, principal: Principal, subscription_id: SubscriptionId
+    tx: Transaction, principal: Principal, subscription_id: SubscriptionId, *, now: Instant
 ) -> None:
-    """Remove a subscription with its log; raises NotFound."""
+    """Remove a subscription with its log; its webhooks stop (R-160). Raises NotFound."""
     tx.datasets.lock_catalogue(exclusive=False)
     find_subscription(tx, principal, subscription_id)
+    tx.webhooks.turn_off(OffReason.SUBSCRIPTION_DELETED, at=now, subscription=subscription_id)
     tx.subscriptions.delete(subscription_id)
 
 

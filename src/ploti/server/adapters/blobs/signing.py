@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import quote, urlencode
 
 from ploti.errors import Forbidden
 from ploti.model.wire import Instant
 from ploti.server.ports.links import Link
 
-KEY_NUMBER = 1
-"""Which key signed a link: a second one can be told apart the day that there is one."""
-
 _PURPOSE = b"ploti file links"
+_NUMBERING = b"ploti number of a key"
 _FIELDS = ("expires", "file", "key", "sha256", "signature")
 _ASK_AGAIN = "ask for the version again: its answer has fresh links"
 
@@ -25,11 +23,27 @@ def derive(secret: bytes, purpose: bytes) -> bytes:
     return hmac.digest(extracted, purpose + b"\x01", hashlib.sha256)
 
 
-class LinkSigner:
-    """Makes and checks links below `base`, which is the server's public address."""
+def _number(secret: bytes) -> str:
+    """Which key signed a link: a number that follows from the secret and tells nothing of it."""
+    return str(int.from_bytes(derive(secret, _NUMBERING)[:4]))
 
-    def __init__(self, secret: bytes, *, base: str, now: Callable[[], Instant]) -> None:
-        self._key = derive(secret, _PURPOSE)
+
+class LinkSigner:
+    """Makes and checks links below `base`, which is the server's public address.
+
+    `older` are secrets whose links are still good: links live for an hour after a new one came.
+    """
+
+    def __init__(
+        self,
+        secret: bytes,
+        *,
+        base: str,
+        now: Callable[[], Instant],
+        older: Sequence[bytes] = (),
+    ) -> None:
+        self._keys = {_number(each): derive(each, _PURPOSE) for each in (*older, secret)}
+        self._current = _number(secret)
         self._base = base.rstrip("/")
         self._now = now
 
@@ -38,7 +52,7 @@ class LinkSigner:
         said = {
             "expires": str(int(expires_at.timestamp())),
             "file": file_name,
-            "key": str(KEY_NUMBER),
+            "key": self._current,
             "sha256": sha256,
         }
         query = urlencode(said | {"signature": self._sign(blob, said)})
@@ -49,7 +63,7 @@ class LinkSigner:
         if sorted(query) != sorted(_FIELDS):
             raise Forbidden(f"This is not a whole link to a file: {_ASK_AGAIN}")
         said = {name: query[name] for name in _FIELDS if name != "signature"}
-        if not hmac.compare_digest(
+        if said["key"] not in self._keys or not hmac.compare_digest(
             self._sign(blob, said).encode(), query["signature"].encode("utf-8", "replace")
         ):
             raise Forbidden(f"This link was changed: {_ASK_AGAIN}")
@@ -60,4 +74,6 @@ class LinkSigner:
     def _sign(self, blob: str, said: Mapping[str, str]) -> str:
         fields = [blob, *(said[name] for name in sorted(said))]
         text = "".join(f"{len(field)}:{field}" for field in fields)
-        return hmac.digest(self._key, text.encode("utf-8", "replace"), hashlib.sha256).hex()
+        return hmac.digest(
+            self._keys[said["key"]], text.encode("utf-8", "replace"), hashlib.sha256
+        ).hex()

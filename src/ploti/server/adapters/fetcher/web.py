@@ -14,12 +14,14 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from ploti.errors import SourceError
-from ploti.server.adapters.fetcher.dialling import Refusals, ThreadResolver, guarded_sockets
 from ploti.server.adapters.fetcher.limits import Limits
 from ploti.server.adapters.fetcher.unpacking import unpack
+from ploti.server.guard import Dialled, ThreadResolver, guarded_sockets
 from ploti.server.sources.formats import HEAD, refuse
 from ploti.server.sources.location import web_address
+from ploti.server.sources.validators import Validators, asks
 
+_NOT_MODIFIED = 304
 _LATER = {429, 502, 503, 504}
 _MOVED = {301, 302, 303, 307, 308}
 _GZIP = {"gzip", "x-gzip"}
@@ -53,13 +55,19 @@ class Web:
         self._headers = {"User-Agent": user_agent, "Accept": "*/*", "Accept-Encoding": "gzip"}
 
     @asynccontextmanager
-    async def open(self, url: str) -> AsyncIterator[Answer]:
+    async def open(
+        self, url: str, *, known: Validators | None = None
+    ) -> AsyncIterator[Answer | None]:
         """The answer of an address with data, after redirects; each hop is guarded anew.
 
+        None where what is `known` still stands.
         Raises SourceError with the reason, TryAgain where a later try may do.
         """
         for _ in range(self._limits.redirects + 1):
-            async with self._ask(_checked(url)) as response:
+            async with self._ask(_checked(url), headers=asks(known) if known else {}) as response:
+                if known and response.status == _NOT_MODIFIED:
+                    yield None
+                    return
                 if response.status not in _MOVED:
                     _check_status(response, longest_pause=self._limits.longest_pause)
                     yield Answer(response, limits=self._limits)
@@ -68,9 +76,11 @@ class Web:
         raise SourceError(f"the source redirects more than {self._limits.redirects} times")
 
     @asynccontextmanager
-    async def _ask(self, url: URL) -> AsyncIterator[aiohttp.ClientResponse]:
-        refusals = Refusals()
-        sockets = guarded_sockets(url.scheme, allow=self._allow, refusals=refusals)
+    async def _ask(
+        self, url: URL, *, headers: dict[str, str]
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        dialled = Dialled()
+        sockets = guarded_sockets(url.scheme, allow=self._allow, dialled=dialled)
         connector = aiohttp.TCPConnector(
             resolver=self._resolver,
             socket_factory=sockets,
@@ -90,9 +100,9 @@ class Web:
             trust_env=False,
         ) as session:
             try:
-                response = await session.get(url, allow_redirects=False)
+                response = await session.get(url, headers=headers, allow_redirects=False)
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-                raise _unreachable(url, error, refusals) from None
+                raise _unreachable(url, error, dialled) from None
             async with response:
                 yield response
 
@@ -110,6 +120,14 @@ class Answer:
         disposition = self._response.content_disposition
         named = disposition and disposition.filename
         return PurePosixPath(named or self._response.url.path).name or "source"
+
+    def validators(self, url: str) -> Validators | None:
+        """What the source says of the bytes, as those of the address that was asked."""
+        headers = self._response.headers
+        etag, modified = headers.get("ETag"), headers.get("Last-Modified")
+        if etag is None and modified is None:
+            return None
+        return Validators(url=url, etag=etag, last_modified=modified)
 
     async def data(self, *, limit: int, self_proving: bool) -> AsyncGenerator[bytes, None]:
         """The bytes, unpacked; proved whole by their length, their framing or their packing.
@@ -192,9 +210,9 @@ def _check_status(response: aiohttp.ClientResponse, *, longest_pause: float) -> 
     raise TryAgain(detail, pause=pause)
 
 
-def _unreachable(url: URL, error: Exception, refusals: Refusals) -> SourceError:
-    if refusals.addresses:
-        listed = ", ".join(dict.fromkeys(refusals.addresses))
+def _unreachable(url: URL, error: Exception, dialled: Dialled) -> SourceError:
+    if dialled.refused:
+        listed = ", ".join(dict.fromkeys(dialled.refused))
         how = " by http" if url.scheme == "http" else ""
         return SourceError(
             f"{url.host} is at {listed}, which may not be read{how}: PLOTI_ALLOW_NETWORKS opens"

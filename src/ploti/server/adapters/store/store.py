@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from ploti.server.adapters.store.builds import SqlBuilds
 from ploti.server.adapters.store.datasets import SqlDatasets
+from ploti.server.adapters.store.deliveries import SqlDeliveries
 from ploti.server.adapters.store.holds import SqlHolds
 from ploti.server.adapters.store.jobs import SqlJobs
 from ploti.server.adapters.store.keys import SqlKeys
@@ -20,6 +21,7 @@ from ploti.server.adapters.store.overview import SqlOverview
 from ploti.server.adapters.store.sqlite import open_readers, open_writer
 from ploti.server.adapters.store.subscriptions import SqlMemberships, SqlSubscriptions
 from ploti.server.adapters.store.versions import SqlStates, SqlVersions
+from ploti.server.adapters.store.webhooks import SqlWebhooks
 from ploti.server.ports.store import Transaction
 
 T = TypeVar("T")
@@ -96,4 +98,6 @@ def _transaction(connection: Connection, log: SqlLog) -> Transaction:
         subscriptions=SqlSubscriptions(connection),
         memberships=SqlMemberships(connection),
         log=log,
+        webhooks=SqlWebhooks(connection),
+        deliveries=SqlDeliveries(connection),
     )

@@ -8,11 +8,13 @@ from ploti.model.admin import Finding, HoldState
 from ploti.model.event import EventType, HoldReason
 from ploti.model.schema import Schema, SchemaChange
 from ploti.model.version import BucketDigest, Counts, ResyncReason
+from ploti.model.webhook import DeliveryKind, DeliveryState, OffReason, WebhookState
 from ploti.server.adapters.store.columns import At, Json, Word
 from ploti.server.build.candidate import FileRole
-from ploti.server.ports.rows import JobKind, VersionState
+from ploti.server.ports.rows import JobKind, SealedSecret, VersionState
 from ploti.server.release.known import Role
 from ploti.server.sources.declaration import Declaration
+from ploti.server.sources.validators import Validators
 
 metadata = MetaData()
 
@@ -124,6 +126,8 @@ source_state = Table(
     Column("blob", String),
     Column("name", String, nullable=False),
     Column("fetched_at", At, nullable=False),
+    Column("validators", Json(Validators)),
+    Column("whole_at", At),
 )
 
 hold = Table(
@@ -212,4 +216,77 @@ feed_event = Table(
     Column("seq", Integer, primary_key=True),
     Column("body_id", Integer, nullable=False),
     sqlite_with_rowid=False,
+)
+
+webhook = Table(
+    "webhook",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("workspace_id", String, nullable=False),
+    Column("subscription_id", String, nullable=False),
+    Column("member_id", String, nullable=False),
+    Column("url", String, nullable=False),
+    Column("events", Json(list[EventType])),
+    Column("secrets", Json(list[SealedSecret]), nullable=False),
+    Column("created_at", At, nullable=False),
+    Column("state", Word(WebhookState), nullable=False),
+    Column("off_reason", Word(OffReason)),
+    Column("off_at", At),
+    Column("cursor", Integer, nullable=False),
+    Column("rounds", Integer, nullable=False),
+    Column("replay_until", Integer, nullable=False),
+    Column("served_at", At, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("given_up", Integer, nullable=False),
+    Column("failing_since", At),
+    Column("last_success_at", At),
+    Column("average_ms", Integer, nullable=False),
+    Column("paced_until", At),
+    Column("paused_until", At),
+    Column("lease_until", At),
+    Column("lease_token", Integer, nullable=False),
+    Index("webhook_of", "workspace_id", "created_at", "id"),
+    Index("webhook_subscription", "subscription_id"),
+)
+
+delivery = Table(
+    "delivery",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("webhook_id", String, nullable=False),
+    Column("seq", Integer),
+    Column("dataset_id", String),
+    Column("kind", Word(DeliveryKind), nullable=False),
+    Column("state", Word(DeliveryState), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at", At),
+    Column("created_at", At, nullable=False),
+    Column("ended_at", At),
+    Index("delivery_newest", "webhook_id", "created_at", "id"),
+    Index(
+        "delivery_waiting",
+        "webhook_id",
+        "next_at",
+        sqlite_where=text("state = 'waiting'"),
+        postgresql_where=text("state = 'waiting'"),
+    ),
+    Index("delivery_ended", "ended_at"),
+)
+
+delivery_attempt = Table(
+    "delivery_attempt",
+    metadata,
+    Column("delivery_id", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("webhook_id", String, nullable=False),
+    Column("started_at", At, nullable=False),
+    Column("ms", Integer, nullable=False),
+    Column("url", String, nullable=False),
+    Column("address", String),
+    Column("status", Integer),
+    Column("error", String),
+    Column("location", String),
+    Column("response", Text),
+    Column("delivered", Boolean, nullable=False),
+    Index("delivery_attempt_of", "webhook_id", "started_at"),
 )

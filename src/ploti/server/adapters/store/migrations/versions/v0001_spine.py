@@ -17,6 +17,7 @@ def upgrade() -> None:
     _reviews()
     _subscriptions()
     _logs()
+    _webhooks()
 
 
 def _word(name: str, *, null: bool = False, key: bool = False) -> sa.Column[str]:
@@ -125,6 +126,8 @@ def _versions() -> None:
         _word("blob", null=True),
         _word("name"),
         _word("fetched_at"),
+        _text("validators", null=True),
+        _word("whole_at", null=True),
     )
 
 
@@ -211,3 +214,68 @@ def _logs() -> None:
         _number("body_id"),
         sqlite_with_rowid=False,
     )
+
+
+def _webhooks() -> None:
+    op.create_table(
+        "webhook",
+        _word("id", key=True),
+        *map(_word, ("workspace_id", "subscription_id", "member_id", "url")),
+        _text("events", null=True),
+        _text("secrets"),
+        *map(_word, ("created_at", "state")),
+        _word("off_reason", null=True),
+        _word("off_at", null=True),
+        *map(_number, ("cursor", "rounds", "replay_until")),
+        _word("served_at"),
+        *map(_number, ("failures", "given_up")),
+        _word("failing_since", null=True),
+        _word("last_success_at", null=True),
+        _number("average_ms"),
+        _word("paced_until", null=True),
+        _word("paused_until", null=True),
+        _word("lease_until", null=True),
+        _number("lease_token"),
+    )
+    op.create_index("webhook_of", "webhook", ["workspace_id", "created_at", "id"])
+    op.create_index("webhook_subscription", "webhook", ["subscription_id"])
+    _deliveries()
+
+
+def _deliveries() -> None:
+    op.create_table(
+        "delivery",
+        _word("id", key=True),
+        _word("webhook_id"),
+        _number("seq", null=True),
+        _word("dataset_id", null=True),
+        *map(_word, ("kind", "state")),
+        _number("attempts"),
+        _word("next_at", null=True),
+        _word("created_at"),
+        _word("ended_at", null=True),
+    )
+    op.create_index("delivery_newest", "delivery", ["webhook_id", "created_at", "id"])
+    op.create_index(
+        "delivery_waiting",
+        "delivery",
+        ["webhook_id", "next_at"],
+        sqlite_where=sa.text("state = 'waiting'"),
+        postgresql_where=sa.text("state = 'waiting'"),
+    )
+    op.create_index("delivery_ended", "delivery", ["ended_at"])
+    op.create_table(
+        "delivery_attempt",
+        _word("delivery_id", key=True),
+        _number("number", key=True),
+        *map(_word, ("webhook_id", "started_at")),
+        _number("ms"),
+        _word("url"),
+        _word("address", null=True),
+        _number("status", null=True),
+        _word("error", null=True),
+        _word("location", null=True),
+        _text("response", null=True),
+        sa.Column("delivered", sa.Boolean, nullable=False),
+    )
+    op.create_index("delivery_attempt_of", "delivery_attempt", ["webhook_id", "started_at"])

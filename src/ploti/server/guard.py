@@ -15,28 +15,34 @@ from ploti.server.sources.addresses import is_allowed, is_opened
 AddressInfo = tuple[Any, ...]
 
 
-class Refusals:
-    """The addresses that one request was about to dial and may not."""
+class Dialled:
+    """The addresses that one request dialled, and those that it was about to dial and may not."""
 
     def __init__(self) -> None:
         self.addresses: list[str] = []
+        self.refused: list[str] = []
+
+
+def judge(scheme: str, address: str, *, allow: Sequence[str]) -> bool:
+    """Whether an address may be dialled by this scheme: plain http needs an opened network."""
+    return (is_opened if scheme == "http" else is_allowed)(address, allow=allow)
 
 
 def guarded_sockets(
-    scheme: str, *, allow: Sequence[str], refusals: Refusals
+    scheme: str, *, allow: Sequence[str], dialled: Dialled
 ) -> Callable[[AddressInfo], socket.socket]:
-    """A factory of sockets for allowed addresses alone; plain http needs an opened network.
+    """A factory of sockets for allowed addresses alone.
 
     Nothing lies between the judgement and the connection: what a name meant before is no matter.
     It raises OSError for another address, so that the next one of the name is tried.
     """
-    judge = is_opened if scheme == "http" else is_allowed
 
     def make(info: AddressInfo) -> socket.socket:
-        family, kind, protocol, _, address = info
-        if not judge(str(address[0]), allow=allow):
-            refusals.addresses.append(str(address[0]))
-            raise OSError(f"{address[0]} may not be dialled")
+        family, kind, protocol, _, (host, *_) = info
+        if not judge(scheme, str(host), allow=allow):
+            dialled.refused.append(str(host))
+            raise OSError(f"{host} may not be dialled")
+        dialled.addresses.append(str(host))
         made = socket.socket(family, kind, protocol)
         made.setblocking(False)
         return made

@@ -1,0 +1,215 @@
+"""Webhooks and the leases of their lanes in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    RowMapping,
+    and_,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.sql import ColumnElement
+
+from ploti.model.ids import MemberId, SubscriptionId, WebhookId, WorkspaceId
+from ploti.model.webhook import DeliveryState, LastDay, OffReason, WebhookState
+from ploti.model.wire import Instant
+from ploti.server.adapters.store.columns import fields_of, value_of
+from ploti.server.adapters.store.tables import delivery, delivery_attempt, feed_log, webhook
+from ploti.server.deliver.health import SLOW, Health
+from ploti.server.ports.rows import Claim, ReadyLane, WebhookRow
+
+_P95 = 0.95
+
+
+class SqlWebhooks:
+    """The port's `Webhooks` over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, row: WebhookRow) -> None:
+        """Keep a new webhook."""
+        self._connection.execute(insert(webhook).values({**_fields(row), "lease_token": 0}))
+
+    def save(self, row: WebhookRow) -> None:
+        """Keep a changed webhook; what is under way for it is not recorded any more."""
+        changed = {**_fields(row), "lease_token": webhook.c.lease_token + 1, "lease_until": None}
+        self._connection.execute(update(webhook).where(webhook.c.id == row.id).values(changed))
+
+    def delete(self, webhook_id: WebhookId) -> None:
+        """Remove a webhook with its deliveries."""
+        for gone in (
+            delete(delivery_attempt).where(delivery_attempt.c.webhook_id == webhook_id),
+            delete(delivery).where(delivery.c.webhook_id == webhook_id),
+            delete(webhook).where(webhook.c.id == webhook_id),
+        ):
+            self._connection.execute(gone)
+
+    def get(self, webhook_id: WebhookId, *, workspace: WorkspaceId) -> WebhookRow | None:
+        """A webhook of this workspace."""
+        same = (webhook.c.id == webhook_id, webhook.c.workspace_id == workspace)
+        return self._one(*same)
+
+    def page(
+        self, *, workspace: WorkspaceId, after: tuple[Instant, WebhookId] | None, limit: int
+    ) -> list[WebhookRow]:
+        """The workspace's webhooks made after another one, oldest first."""
+        place = (webhook.c.created_at, webhook.c.id)
+        wanted = select(webhook).where(webhook.c.workspace_id == workspace)
+        if after is not None:
+            wanted = wanted.where(tuple_(*place) > after)
+        ordered = wanted.order_by(*place).limit(limit)
+        return [_row(row) for row in self._connection.execute(ordered).mappings()]
+
+    def turn_off(
+        self,
+        reason: OffReason,
+        *,
+        at: Instant,
+        subscription: SubscriptionId | None = None,
+        member: MemberId | None = None,
+    ) -> None:
+        """Turn off every webhook of a subscription or a member, and cancel what waits there."""
+        of = (
+            webhook.c.subscription_id == subscription
+            if subscription is not None
+            else webhook.c.member_id == member
+        )
+        on = and_(of, webhook.c.state == WebhookState.ON)
+        waiting = and_(
+            delivery.c.state == DeliveryState.WAITING,
+            delivery.c.webhook_id.in_(select(webhook.c.id).where(on)),
+        )
+        cancelled = {"state": DeliveryState.CANCELLED, "next_at": None, "ended_at": at}
+        self._connection.execute(update(delivery).where(waiting).values(cancelled))
+        off = {
+            "state": WebhookState.OFF,
+            "off_reason": reason,
+            "off_at": at,
+            "lease_token": webhook.c.lease_token + 1,
+            "lease_until": None,
+        }
+        self._connection.execute(update(webhook).where(on).values(off))
+
+    def last_day(self, webhook_id: WebhookId, *, since: Instant) -> LastDay:
+        """How the attempts since then went."""
+        of = (
+            delivery_attempt.c.webhook_id == webhook_id,
+            delivery_attempt.c.started_at >= since,
+        )
+        good = func.sum(case((delivery_attempt.c.delivered, 1), else_=0))
+        count, delivered = self._connection.execute(select(func.count(), good).where(*of)).one()
+        if not count:
+            return LastDay(attempts=0, success_rate=None, p95_ms=None)
+        by_time = select(delivery_attempt.c.ms).where(*of).order_by(delivery_attempt.c.ms)
+        ninety_fifth = by_time.limit(1).offset(int(_P95 * (count - 1)))
+        return LastDay(
+            attempts=count,
+            success_rate=round(delivered / count, 4),
+            p95_ms=self._connection.scalar(ninety_fifth),
+        )
+
+    def ready(self, *, at: Instant, limit: int) -> list[ReadyLane]:
+        """Lanes with something due and no lease, those first that were served longest ago."""
+        slow = or_(webhook.c.failing_since.is_not(None), webhook.c.average_ms > SLOW)
+        found = []
+        for kind in (slow, ~slow):
+            wanted = (
+                select(webhook.c.id, webhook.c.served_at)
+                .join_from(
+                    webhook, feed_log, feed_log.c.subscription_id == webhook.c.subscription_id
+                )
+                .where(kind, _is_free(at), _is_due(at))
+                .order_by(webhook.c.served_at)
+                .limit(limit)
+            )
+            rows = self._connection.execute(wanted)
+            found += [(row.served_at, row.id, kind is slow) for row in rows]
+        return [ReadyLane(webhook_id=id_, slow=slow_) for _, id_, slow_ in sorted(found)]
+
+    def claim(self, ids: Collection[WebhookId], *, at: Instant, until: Instant) -> list[Claim]:
+        """Lease those of these lanes that nobody else has meanwhile."""
+        leased = (
+            update(webhook)
+            .where(webhook.c.id.in_(ids), _is_free(at))
+            .values(lease_until=until, lease_token=webhook.c.lease_token + 1)
+            .returning(webhook.c.id, webhook.c.lease_token)
+        )
+        rows = self._connection.execute(leased)
+        return [Claim(webhook_id=row.id, token=row.lease_token) for row in rows]
+
+    def claimed(self, claim: Claim) -> WebhookRow | None:
+        """The webhook behind a claim; None where the claim does not hold any more."""
+        return self._one(_holds(claim))
+
+    def give_back(self, claim: Claim, row: WebhookRow) -> bool:
+        """Keep a lane's state and end its lease; False where the claim does not hold any more."""
+        lane = {
+            **fields_of(row.health),
+            "state": row.state,
+            "off_reason": row.off_reason,
+            "off_at": row.off_at,
+            "cursor": row.cursor,
+            "served_at": row.served_at,
+            "lease_until": None,
+        }
+        done = self._connection.execute(update(webhook).where(_holds(claim)).values(lane))
+        return done.rowcount == 1
+
+    def end_leases(self) -> None:
+        """End every lease: at the start of the only worker, when none can be at work."""
+        free = {"lease_until": None, "lease_token": webhook.c.lease_token + 1}
+        leased = webhook.c.lease_until.is_not(None)
+        self._connection.execute(update(webhook).where(leased).values(free))
+
+    def _one(self, *same: ColumnElement[bool]) -> WebhookRow | None:
+        found = self._connection.execute(select(webhook).where(*same)).mappings().first()
+        return None if found is None else _row(found)
+
+
+def _holds(claim: Claim) -> ColumnElement[bool]:
+    return and_(webhook.c.id == claim.webhook_id, webhook.c.lease_token == claim.token)
+
+
+def _is_free(at: Instant) -> ColumnElement[bool]:
+    return and_(
+        webhook.c.state == WebhookState.ON,
+        or_(webhook.c.lease_until.is_(None), webhook.c.lease_until <= at),
+    )
+
+
+def _is_due(at: Instant) -> ColumnElement[bool]:
+    """Something waits whose time has come, or an event is new and its first attempt allowed."""
+    fresh = and_(feed_log.c.last_seq > webhook.c.cursor, _is_over(webhook.c.paced_until, at))
+    waiting = exists().where(
+        delivery.c.webhook_id == webhook.c.id,
+        delivery.c.state == DeliveryState.WAITING,
+        delivery.c.next_at <= at,
+    )
+    return and_(_is_over(webhook.c.paused_until, at), or_(fresh, waiting))
+
+
+def _is_over(column: ColumnElement[Any], at: Instant) -> ColumnElement[bool]:
+    return or_(column.is_(None), column <= at)
+
+
+def _fields(row: WebhookRow) -> dict[str, Any]:
+    fields = fields_of(row)
+    health: Health = fields.pop("health")
+    return {**fields, **fields_of(health)}
+
+
+def _row(row: RowMapping) -> WebhookRow:
+    own = [name for name in WebhookRow.__struct_fields__ if name != "health"]
+    return WebhookRow(**{name: row[name] for name in own}, health=value_of(Health, row))

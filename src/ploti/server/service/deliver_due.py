@@ -1,0 +1,311 @@
+"""One turn of a webhook's lane: what is due is sent, in order within each dataset, and recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+
+import msgspec
+
+from ploti.model.ids import DatasetId, WebhookId
+from ploti.model.webhook import DeliveryKind, DeliveryState, OffReason, WebhookState
+from ploti.model.wire import Instant, Value
+from ploti.server.deliver.answers import Result, Verdict, judge
+from ploti.server.deliver.health import after, is_failing
+from ploti.server.deliver.lanes import choose
+from ploti.server.deliver.naming import delivery_id
+from ploti.server.eventlog.paging import reach
+from ploti.server.eventlog.render import Body, render
+from ploti.server.ports.outside import Clock, Ids, Poster, Sealer
+from ploti.server.ports.rows import Claim, DeliveryRow, TryRow, WebhookRow
+from ploti.server.ports.store import Store, Transaction
+from ploti.server.service.sign_webhook import make_headers, make_try
+
+TURN_EVENTS = 20
+TURN_SECONDS = 5.0
+"""A turn begins no more than so many attempts, and none after this; then others have theirs."""
+
+LEASE = timedelta(minutes=1)
+"""Well over a turn with its last POST: then the lane is another worker's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivering:
+    """The ports that deliveries need; `base` is the address that links in events name."""
+
+    store: Store
+    poster: Poster
+    sealer: Sealer
+    clock: Clock
+    ids: Ids
+    base: str
+
+
+class Job(Value, kw_only=True):
+    """A delivery to attempt with its event; `fresh` where the lane has just come to the event."""
+
+    delivery: DeliveryRow
+    dataset_id: DatasetId
+    body: bytes
+    fresh: bool
+
+
+class Lane(Value, kw_only=True):
+    """What a turn works on: jobs in order, datasets of which something waits, and where it ends.
+
+    `lost` are deliveries that waited until their events were pruned.
+    """
+
+    webhook: WebhookRow
+    jobs: list[Job]
+    lost: list[DeliveryRow]
+    blocked: set[DatasetId]
+    reached: int
+
+
+async def claim_lanes(
+    parts: Delivering, *, free: int, free_for_slow: int, busy: Collection[WebhookId]
+) -> list[tuple[Claim, bool]]:
+    """Claim up to `free` lanes with something due, and whether each is a slow one."""
+    at = parts.clock.now()
+    limit = free + len(busy)
+    ready = await parts.store.read(lambda tx: tx.webhooks.ready(at=at, limit=limit))
+    chosen = choose(
+        [(lane.webhook_id, lane.slow) for lane in ready if lane.webhook_id not in busy],
+        free=free,
+        free_for_slow=free_for_slow,
+    )
+    if not chosen:
+        return []
+    until = Instant.of(at + LEASE)
+    claims = await parts.store.write(lambda tx: tx.webhooks.claim([*chosen], at=at, until=until))
+    return [(claim, chosen[claim.webhook_id]) for claim in claims]
+
+
+async def deliver_due(parts: Delivering, claim: Claim) -> None:
+    """Serve a claimed lane for one turn; outcomes are recorded together, or not at all.
+
+    Where the process dies first, the same deliveries are made again under the same ids.
+    """
+    at = parts.clock.now()
+    lane = await parts.store.read(lambda tx: load_lane(tx, claim, base=parts.base, at=at))
+    if lane is None:
+        return
+    turn = _Turn(parts, lane)
+    await turn.run()
+    ended = parts.clock.now()
+    await parts.store.write(lambda tx: turn.record(tx, claim, at=ended))
+
+
+def load_lane(tx: Transaction, claim: Claim, *, base: str, at: Instant) -> Lane | None:
+    """What is due in a lane: deliveries that waited, then events that it comes to.
+
+    None where the claim does not hold any more.
+    """
+    webhook = tx.webhooks.claimed(claim)
+    if webhook is None:
+        return None
+    due = tx.deliveries.due(webhook.id, at=at, limit=TURN_EVENTS)
+    waited = [_waited(tx, webhook, row, base=base) for row in due]
+    fresh, reached = _fresh(tx, webhook, base=base, at=at)
+    return Lane(
+        webhook=webhook,
+        jobs=[*(job for job in waited if job), *fresh],
+        lost=[row for row, job in zip(due, waited, strict=True) if not job],
+        blocked=tx.deliveries.waiting(webhook.id),
+        reached=reached,
+    )
+
+
+def _waited(tx: Transaction, webhook: WebhookRow, row: DeliveryRow, *, base: str) -> Job | None:
+    """A waiting delivery with its event; None where that is pruned."""
+    seq = row.seq or 0
+    found = tx.log.page(
+        webhook.subscription_id, after=seq - 1, up_to=seq, limit=1, types=frozenset()
+    )
+    return _job(webhook, row, found[0][1], base=base, fresh=False) if found else None
+
+
+def _fresh(
+    tx: Transaction, webhook: WebhookRow, *, base: str, at: Instant
+) -> tuple[list[Job], int]:
+    """The events after the lane's cursor that its filter keeps, and the last one looked at."""
+    extent = tx.log.extent(webhook.subscription_id, workspace=webhook.workspace_id)
+    if extent is None or not webhook.health.may_begin(at):
+        return [], webhook.cursor
+    start = max(webhook.cursor, extent.first - 1)
+    reached = reach(start, extent)
+    found = tx.log.page(
+        webhook.subscription_id,
+        after=start,
+        up_to=reached,
+        limit=TURN_EVENTS,
+        types=frozenset(webhook.events or ()),
+    )
+    jobs = [
+        _job(webhook, _first(webhook, seq, body, at=at), body, base=base, fresh=True)
+        for seq, body in found
+    ]
+    return jobs, found[-1][0] if len(found) == TURN_EVENTS else reached
+
+
+def _first(webhook: WebhookRow, seq: int, body: Body, *, at: Instant) -> DeliveryRow:
+    again = webhook.rounds if seq <= webhook.replay_until else 0
+    return DeliveryRow(
+        id=delivery_id(webhook.id, seq, again=again),
+        webhook_id=webhook.id,
+        seq=seq,
+        dataset_id=body.dataset_id,
+        kind=DeliveryKind.MANUAL if again else DeliveryKind.AUTO,
+        state=DeliveryState.WAITING,
+        attempts=0,
+        next_at=None,
+        created_at=at,
+        ended_at=None,
+    )
+
+
+def _job(webhook: WebhookRow, row: DeliveryRow, body: Body, *, base: str, fresh: bool) -> Job:
+    return Job(
+        delivery=row,
+        dataset_id=body.dataset_id,
+        body=render(row.seq or 0, subscription_id=webhook.subscription_id, body=body, base=base),
+        fresh=fresh,
+    )
+
+
+class _Turn:
+    """One turn under way; what it found out is kept in memory until it is recorded."""
+
+    def __init__(self, parts: Delivering, lane: Lane) -> None:
+        self._parts = parts
+        self._lane = lane
+        self._webhook = lane.webhook
+        self._blocked = set(lane.blocked)
+        self._failed: set[DatasetId] = set()
+        self._in_flight: dict[DatasetId, asyncio.Task[None]] = {}
+        self._new: dict[str, DeliveryRow] = {}
+        self._changed: dict[str, DeliveryRow] = {}
+        self._tries: list[TryRow] = []
+        self._cursor = lane.webhook.cursor
+        self._begun = 0
+
+    async def run(self) -> None:
+        """Attempt the jobs in order, a few of different datasets at once, while there is time."""
+        until = asyncio.get_running_loop().time() + TURN_SECONDS
+        async with asyncio.TaskGroup() as group:
+            for job in self._lane.jobs:
+                if not await self._begin(job, group, until=until):
+                    break
+            else:
+                self._cursor = self._lane.reached
+
+    def record(self, tx: Transaction, claim: Claim, *, at: Instant) -> None:
+        """Keep what came of the turn, unless the lane was changed or claimed meanwhile."""
+        webhook = msgspec.structs.replace(self._webhook, cursor=self._cursor, served_at=at)
+        if not tx.webhooks.give_back(claim, webhook):
+            return
+        tx.deliveries.add([*self._new.values()])
+        for row in self._lane.lost:
+            self._changed[row.id] = _given_up(row, at=at)
+        for row in self._changed.values():
+            tx.deliveries.save(row)
+        tx.deliveries.add_attempts(self._tries)
+        if webhook.state is WebhookState.OFF:
+            tx.deliveries.cancel(webhook.id, at=at)
+        touched = [*self._new.values(), *self._changed.values()]
+        datasets = {row.dataset_id for row in touched if row.dataset_id is not None}
+        tx.deliveries.settle(webhook.id, datasets, at=at)
+
+    async def _begin(self, job: Job, group: asyncio.TaskGroup, *, until: float) -> bool:
+        """Begin an attempt, or let the event wait behind an earlier one; False ends the turn."""
+        await self._room(job.dataset_id)
+        if job.fresh and job.dataset_id in self._blocked:
+            self._new[job.delivery.id] = job.delivery
+        elif job.dataset_id in self._failed:
+            return True  # an earlier one of this dataset has just failed: this one waits on
+        elif self._may_begin(job, until=until):
+            self._begun += 1
+            self._in_flight[job.dataset_id] = group.create_task(self._attempt(job))
+        else:
+            return False
+        if job.fresh:
+            self._cursor = job.delivery.seq or 0
+        return True
+
+    def _may_begin(self, job: Job, *, until: float) -> bool:
+        at, health = self._parts.clock.now(), self._webhook.health
+        return (
+            self._webhook.state is WebhookState.ON
+            and self._begun < TURN_EVENTS
+            and asyncio.get_running_loop().time() < until
+            and (health.may_begin(at) if job.fresh else health.may_send(at))
+        )
+
+    async def _room(self, dataset_id: DatasetId) -> None:
+        """Wait until the lane takes one more, and nothing of the dataset is under way."""
+        while self._in_flight and (
+            dataset_id in self._in_flight or len(self._in_flight) >= self._webhook.health.in_flight
+        ):
+            under_way = self._in_flight.values()
+            done, _ = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+            self._in_flight = {
+                dataset: task for dataset, task in self._in_flight.items() if task not in done
+            }
+
+    async def _attempt(self, job: Job) -> None:
+        parts, webhook = self._parts, self._webhook
+        began = parts.clock.now()
+        headers = make_headers(parts.sealer, webhook, job.delivery.id, job.body, at=began)
+        answer = await parts.poster.post(webhook.url, body=job.body, headers=headers)
+        at, attempts = parts.clock.now(), job.delivery.attempts + 1
+        verdict = judge(answer, attempts=attempts, at=at, chance=parts.ids.chance())
+        self._tries.append(
+            make_try(job.delivery, answer, number=attempts, began=began, url=webhook.url)
+        )
+        row = _ended(job.delivery, verdict, attempts=attempts, at=at)
+        (self._new if job.fresh else self._changed)[row.id] = row
+        if row.state is DeliveryState.WAITING:
+            self._blocked.add(job.dataset_id)
+            self._failed.add(job.dataset_id)
+        self._webhook = _judged(self._webhook, verdict, ms=answer.ms, at=at)
+
+
+def _ended(row: DeliveryRow, verdict: Verdict, *, attempts: int, at: Instant) -> DeliveryRow:
+    """A delivery after an attempt."""
+    state = {
+        Result.DELIVERED: DeliveryState.DELIVERED,
+        Result.AGAIN: DeliveryState.WAITING,
+        Result.FAILED: DeliveryState.FAILED,
+        Result.GONE: DeliveryState.CANCELLED,
+    }[verdict.result]
+    return msgspec.structs.replace(
+        row,
+        state=state,
+        attempts=attempts,
+        next_at=verdict.next_at,
+        ended_at=None if verdict.next_at else at,
+    )
+
+
+def _given_up(row: DeliveryRow, *, at: Instant) -> DeliveryRow:
+    """A delivery whose event is kept no more."""
+    return msgspec.structs.replace(row, state=DeliveryState.FAILED, next_at=None, ended_at=at)
+
+
+def _judged(webhook: WebhookRow, verdict: Verdict, *, ms: int, at: Instant) -> WebhookRow:
+    """A webhook after an attempt: off where its receiver is gone, or failed for too long."""
+    health = after(webhook.health, verdict, ms=ms, at=at)
+    webhook = msgspec.structs.replace(webhook, health=health)
+    if verdict.result is Result.GONE:
+        return switched_off(webhook, OffReason.GONE, at=at)
+    if is_failing(health, at=at):
+        return switched_off(webhook, OffReason.FAILING, at=at)
+    return webhook
+
+
+def switched_off(webhook: WebhookRow, reason: OffReason, *, at: Instant) -> WebhookRow:
+    """The webhook, off."""
+    return msgspec.structs.replace(webhook, state=WebhookState.OFF, off_reason=reason, off_at=at)
