@@ -1,4 +1,4 @@
-"""What no file in the repository may name, since it would tie it to one machine."""
+"""What the repository may not hold: ties to one machine, and files that are made again."""
 
 import re
 import subprocess
@@ -27,16 +27,23 @@ FORBIDDEN = re.compile(
 )
 
 
-def tracked_texts() -> dict[str, str]:
+def list_tracked(*options: str) -> list[str]:
     listing = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+        ["git", "ls-files", "-z", *options], cwd=ROOT, check=True, capture_output=True, text=True
     )
-    paths = [ROOT / line for line in listing.stdout.split("\0") if line]
+    return [line for line in listing.stdout.split("\0") if line]
+
+
+def tracked_texts() -> dict[str, str]:
     return {
-        path.relative_to(ROOT).as_posix(): path.read_bytes().decode("utf-8", errors="replace")
-        for path in paths
-        if path.is_file()
+        file: (ROOT / file).read_bytes().decode("utf-8", errors="replace")
+        for file in list_tracked()
+        if (ROOT / file).is_file()
     }
+
+
+def test_no_tracked_file_is_one_that_git_is_told_to_ignore() -> None:
+    assert list_tracked("--cached", "--ignored", "--exclude-standard") == []
 
 
 def test_no_tracked_file_names_a_registry_or_a_folder_of_one_machine() -> None:

@@ -205,13 +205,15 @@ def test_a_column_that_left_changes_the_records_that_had_a_value_in_it(dataset: 
     assert "name" not in records(dataset, built)["a"]
 
 
-def test_the_schema_file_is_the_schema_with_its_change(dataset: Dataset) -> None:
+def test_the_schema_file_is_the_schema_with_its_change_and_has_no_rows(dataset: Dataset) -> None:
+    """R-099."""
     dataset.release_text(FIRST)
     built = dataset.release_text(FIRST.replace("Bo,1,", "Bo,,"))
     said = decode(dataset.path(built, FileRole.SCHEMA, "json").read_bytes(), SchemaDocument)
     assert said.schema_version == "1.1"
     assert said.change == built.schema_change
     assert said.columns == built.schema.columns
+    assert [file.rows for file in built.files if file.role is FileRole.SCHEMA] == [0]
 
 
 def test_the_listing_has_the_changes_as_lines_of_json(tmp_path: Path) -> None:

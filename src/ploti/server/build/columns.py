@@ -153,4 +153,4 @@ def check_key(declaration: Declaration, base: Schema | None) -> None:
             f"the key was {before} and is {now}: a dataset's key cannot be changed so far"
         )
     if not declaration.key:
-        raise SourceError("a second state needs a key so far: declare the dataset anew with one")
+        raise SourceError("a second state needs a key so far: declare another dataset with one")

@@ -180,5 +180,5 @@ def _schema_file(
         change=change,
     )
     return engine.write_text(
-        encode(document), role=FileRole.SCHEMA, name="schema.json", rows=len(schema.columns)
+        encode(document), role=FileRole.SCHEMA, name="schema.json", rows=0
     )
