@@ -247,3 +247,12 @@ def test_a_source_in_an_opened_folder_is_checked_by_rest(tmp_path: Path) -> None
         server.declare("ds_pushed", key=["icao"])
         pushed = server.staff("POST", "/v1/admin/datasets/ds_pushed/check")
         assert (pushed.status_code, pushed.json()["code"]) == (409, "conflict")
+
+
+def test_a_state_of_many_columns_is_built_within_the_memory(server: Server) -> None:
+    server.declare("ds_wide", key=["c0"])
+    names = ",".join(f"c{number}" for number in range(150))
+    for value in (b"1", b"2"):
+        state = f"{names}\n".encode() + b",".join([b"7", *[value] * 149]) + b"\n"
+        outcome = server.push("ds_wide", state)
+        assert outcome["outcome"] == "released", outcome

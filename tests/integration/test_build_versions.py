@@ -475,3 +475,18 @@ def test_odd_names_of_columns_go_through_unharmed(tmp_path: Path) -> None:
     assert Buckets.from_wire(later.buckets) == full_digest(
         dataset.path(later, FileRole.SNAPSHOT), later
     )
+
+
+def test_a_mark_of_utf_8_that_was_written_twice_is_no_part_of_a_name(dataset: Dataset) -> None:
+    built = dataset.release_text(f"\ufeff\ufeff{FIRST}")
+    assert built.counts == counts(added=3)
+
+
+def test_more_columns_than_can_be_meant_are_refused(dataset: Dataset) -> None:
+    text = ",".join(f"c{number}" for number in range(2_001)) + "\n"
+    assert refused(dataset, text) == "the source has 2,001 columns, and may have 2,000"
+
+
+def test_a_header_that_is_no_header_is_refused(dataset: Dataset) -> None:
+    said = refused(dataset, f"id,{'n' * 200_000}\n1,2\n")
+    assert said.startswith("the header cannot be names of columns: field larger than")

@@ -15,6 +15,9 @@ from ploti.server.build.shape import Shape, ShapedGeometry
 from ploti.server.ports.building import Engine, Kept, RawTable, Reader
 from ploti.server.sources import formats
 
+_AT_ONCE = 20
+"""Columns whose types one query tells: of 125 columns it took 4 GB of memory to be planned."""
+
 
 class State(NamedTuple):
     """A source's state, shaped and kept; `digest` tells it from others whatever ids records get."""
@@ -71,10 +74,12 @@ def _look(
 ) -> list[PlannedColumn]:
     """The columns without the types that the rows looked at rule out."""
     open_ = [column for column in columns if len(column.types) > 1]
-    if not open_:
-        return list(columns)
-    found = engine.rows(shape.evidence_sql(relation, open_, rows=rows))[0]
-    return _replace(columns, shape.ruled_out(open_, found))
+    looked: list[PlannedColumn] = []
+    for start in range(0, len(open_), _AT_ONCE):
+        some = open_[start : start + _AT_ONCE]
+        found = engine.rows(shape.evidence_sql(relation, some, rows=rows))[0]
+        looked += shape.ruled_out(some, found)
+    return _replace(columns, looked)
 
 
 def _replace(

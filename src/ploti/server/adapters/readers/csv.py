@@ -19,6 +19,7 @@ from ploti.server.adapters.readers.csv_records import (
     check_fields,
     cleaned,
 )
+from ploti.server.adapters.readers.raw_file import check_width
 from ploti.server.ports.building import RawColumn, RawKind, RawTable
 from ploti.server.sources.declaration import Declaration
 
@@ -109,7 +110,11 @@ def _header(block: Block, found: Structure) -> list[str]:
     first = int(filled[0])
     start = int(found.ends[first - 1]) + 1 if first else 0
     text = block.data[start : int(found.ends[first])].tobytes().decode().removesuffix("\r")
-    names = next(csv.reader(io.StringIO(text, newline="")))
+    try:
+        names = next(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise SourceError(f"the header cannot be names of columns: {error}") from None
+    check_width(len(names))
     for separator, kind in _OTHER_SEPARATORS.items():
         if len(names) == 1 and separator in names[0]:
             raise SourceError(f"line 1: values are separated by {kind}: declare source.delimiter")

@@ -105,7 +105,8 @@ def blocks(path: Path) -> Iterator[Block]:
             _decode(decoder, chunk, line=line, rest=rest)
             zeros += chunk.count(0)
             rest += chunk.replace(b"\0", b"")
-            rest = rest.removeprefix(_BOM) if line == 1 else rest
+            while line == 1 and rest.startswith(_BOM):
+                rest = rest.removeprefix(_BOM)
             data = np.frombuffer(rest, np.uint8)
             marks = _mark(data)
             cut = _last_end(data, marks)

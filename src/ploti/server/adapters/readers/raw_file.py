@@ -31,6 +31,12 @@ _BATCH_ROWS = 20_000
 _BATCH_BYTES = 16 << 20
 
 
+def check_width(columns: int) -> None:
+    """Raise SourceError where a source has too many columns."""
+    if columns > MOST_COLUMNS:
+        raise SourceError(f"the source has {columns:,} columns, and may have {MOST_COLUMNS:,}")
+
+
 def refuse_points(declaration: Declaration) -> None:
     """Raise SourceError where columns are declared as the geometry of a source that has its own."""
     if declaration.geometry:
@@ -56,8 +62,7 @@ class RawFile:
 
     def __init__(self, folder: str, *, width: int, spatial: bool) -> None:
         """Begin a file in `folder`; raises SourceError where it would have too many columns."""
-        if width > MOST_COLUMNS:
-            raise SourceError(f"the source has {width:,} columns, and may have {MOST_COLUMNS:,}")
+        check_width(width)
         self.remarks = Remarks()
         self.rows = 0
         self._path = str(Path(folder) / "rows.parquet")
