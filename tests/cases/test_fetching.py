@@ -1,22 +1,38 @@
-"""Cases A18 and A40 to A46: web sources that answer late, short, packed or with a page."""
+"""Cases A18, A40 to A46 and A87: web sources that answer late, short, packed or with a page."""
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.cases.cases import case
 from tests.cases.serving import Script, serving
 from tests.fakes.builds import Builds, declare
+from tests.fakes.world import World, play
 
 from ploti.errors import SourceError
-from ploti.model.wire import Instant
+from ploti.model.admin import OutcomeKind
+from ploti.model.ids import DatasetId
+from ploti.model.wire import Instant, plain
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
 from ploti.server.adapters.fetcher import SourceFetcher, fetcher
 from ploti.server.build.candidate import Candidate
+from ploti.server.service.check_source import check_source
+from ploti.server.service.plan_check import READ_WHOLE_EVERY
 from ploti.server.sources.declaration import Source
 
 BLOB = "states/ds_a/att_1"
+
+
+def loopback_fetcher(blobs: FolderBlobs) -> SourceFetcher:
+    return SourceFetcher(
+        blobs,
+        file_roots=(),
+        allow_networks=("127.0.0.0/8",),
+        max_source=1 << 20,
+        user_agent="ploti/test",
+    )
 
 
 class Fetching:
@@ -48,13 +64,7 @@ class Fetching:
     async def _fetch(self, path: str) -> None:
         moment = Instant.parse("2026-01-01T00:00:00Z")
         signer = LinkSigner(b"s" * 32, base="http://x/", now=lambda: moment)
-        source_fetcher = SourceFetcher(
-            FolderBlobs(self._folder / "blobs", signer=signer),
-            file_roots=(),
-            allow_networks=("127.0.0.0/8",),
-            max_source=1 << 20,
-            user_agent="ploti/test",
-        )
+        source_fetcher = loopback_fetcher(FolderBlobs(self._folder / "blobs", signer=signer))
         async with serving(self.script) as base:
             await source_fetcher.fetch(Source(kind="http", url=base + path), into=BLOB)
 
@@ -71,13 +81,14 @@ def test_a18_a_source_that_throttles_is_given_the_time_that_it_asks_for(
     assert min(fetching.pauses) >= fetching.case["expect"]["min_wait_seconds_between"]
 
 
-@pytest.mark.parametrize("number", ["A40", "A41", "A42"])
+@pytest.mark.parametrize("number", ["A40", "A41", "A42", "A87"])
 def test_what_is_no_whole_table_is_a_failed_read(
     number: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A40 a page in place of a table, A41 an empty body, A42 700 of 1,457 bytes."""
+    """A40 a page in place of a table, A41 an empty body, A42 700 of 1,457 bytes, A87 a false length."""
     fetching = Fetching(number, tmp_path, monkeypatch)
-    assert str(fetching.case["expect"].get("reason_has", "empty")) in fetching.refused()
+    refused = fetching.refused().replace(",", "")
+    assert str(fetching.case["expect"].get("reason_has", "empty")) in refused
 
 
 def test_a42_a_short_body_is_asked_for_again(
@@ -104,3 +115,23 @@ def test_a46_what_came_before_a_break_is_dropped_and_the_whole_is_read_anew(
     state = fetching.state()
     assert hashlib.sha256(state).hexdigest() == fetching.case["expect"]["bytes_sha256"]
     assert fetching.rows(state) == fetching.case["expect"]["row_count"]
+
+
+def test_a45_a_tag_that_lies_delays_a_version_and_cannot_hide_it_for_ever(tmp_path: Path) -> None:
+    expected = case("A45")["expect"]["after_unconditional_read"]
+
+    async def story(world: World) -> None:
+        parts = replace(world.parts, fetcher=loopback_fetcher(world.blobs), max_source=1 << 20)
+        permits = DatasetId("ds_permits")
+        async with serving(Script(case("A45")["serve"])) as base:
+            source = {"kind": "http", "url": base + "/data.csv"}
+            await world.declare(source=source, key=case("A45")["given"]["key"])
+            assert (await check_source(parts, permits)).outcome is OutcomeKind.RELEASED
+            assert (await check_source(parts, permits)).outcome is OutcomeKind.UNCHANGED
+            world.clock.moment = Instant.of(world.clock.moment + READ_WHOLE_EVERY)
+            outcome = await check_source(parts, permits)
+        assert outcome.outcome is OutcomeKind.RELEASED
+        assert outcome.counts is not None
+        assert plain(outcome.counts) == expected["counts"]
+
+    play(tmp_path, story)

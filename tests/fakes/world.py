@@ -18,7 +18,7 @@ from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
 from ploti.server.adapters.ids import RandomIds
 from ploti.server.adapters.store import SqliteStore
 from ploti.server.membership.principal import Principal
-from ploti.server.ports.outside import Builder, Fetched
+from ploti.server.ports.outside import Builder, Fetched, NotModified
 from ploti.server.ports.store import Transaction
 from ploti.server.service.apply_dataset import apply_dataset
 from ploti.server.service.authenticate import authenticate
@@ -28,6 +28,7 @@ from ploti.server.service.read_events import read_events
 from ploti.server.service.review_hold import discard_hold, list_holds, release_hold
 from ploti.server.service.set_up import set_up
 from ploti.server.sources.declaration import Source
+from ploti.server.sources.validators import Validators
 
 T = TypeVar("T")
 BASE = "https://api.example"
@@ -52,15 +53,23 @@ class OneSource:
     def __init__(self, blobs: FolderBlobs) -> None:
         self.blobs = blobs
         self.bytes: bytes | None = b""
+        self.etag: str | None = None
+        self.asked: list[Validators | None] = []
         self.before: Callable[[], Awaitable[None]] | None = None
 
-    async def fetch(self, source: Source, *, into: str) -> Fetched:
+    async def fetch(
+        self, source: Source, *, into: str, known: Validators | None = None
+    ) -> Fetched | NotModified:
+        self.asked.append(known)
+        if known and known.etag == self.etag:
+            return NotModified()
         if self.bytes is None:
             raise SourceError("The source answers 503: check again later")
         blob = await self.blobs.receive(into, stream(self.bytes), limit=1000)
         if self.before is not None:
             await self.before()
-        return Fetched(blob=blob, name="permits.csv")
+        said = self.etag and Validators(url=source.url or "", etag=self.etag, last_modified=None)
+        return Fetched(blob=blob, name="permits.csv", validators=said or None)
 
 
 class World:
@@ -135,8 +144,8 @@ class World:
             dry_run=dry_run,
         )
 
-    async def check(self, dataset_id: DatasetId = PERMITS) -> Outcome:
-        return await check_source(self.parts, dataset_id)
+    async def check(self, dataset_id: DatasetId = PERMITS, *, full: bool = False) -> Outcome:
+        return await check_source(self.parts, dataset_id, full=full)
 
     async def holds(self, state: HoldState | None = None) -> list[Hold]:
         page = await self.read(lambda tx: list_holds(tx, cursor=None, limit=500, state=state))

@@ -20,12 +20,13 @@ from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
 from ploti.server.adapters.fetcher import SourceFetcher
 from ploti.server.adapters.fetcher.folders import Folders
 from ploti.server.adapters.fetcher.limits import Limits
-from ploti.server.ports.outside import Fetched
+from ploti.server.ports.outside import Fetched, NotModified
 from ploti.server.sources.declaration import Source
 
 CSV = b"permit_no,status\n" + b"".join(b"E-%04d,open\n" % number for number in range(200))
 BLOB = "states/ds_a/att_1"
 LOOPBACK = ("127.0.0.0/8",)
+DAY = "Sat, 17 Oct 2026 06:13:02 GMT"
 QUICK = Limits(connect=2, silence=2, total=10, pauses=(0, 0))
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -76,7 +77,9 @@ class Bench:
 
     async def fetch(self, url: str, *, kind: str = "http", format: str | None = None) -> Fetched:
         try:
-            return await self.fetcher.fetch(Source(kind=kind, url=url, format=format), into=BLOB)
+            found = await self.fetcher.fetch(Source(kind=kind, url=url, format=format), into=BLOB)
+            assert isinstance(found, Fetched)
+            return found
         finally:
             self.fetcher.close()
 
@@ -153,6 +156,35 @@ def test_the_bytes_come_into_the_blob_with_their_digest_and_the_name_of_the_sour
     assert bench.bytes() == CSV
     assert fetched.blob.sha256 == hashlib.sha256(CSV).hexdigest()
     assert fetched.name == "permits 2024.csv"
+
+
+def test_a_source_that_stands_as_it_said_brings_nothing(tmp_path: Path) -> None:
+    asked: list[tuple[str | None, str | None]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        headers = request.headers
+        asked.append((headers.get("If-None-Match"), headers.get("If-Modified-Since")))
+        if "If-None-Match" in headers:
+            return web.Response(status=304)
+        return web.Response(body=CSV, headers={"ETag": 'W/"1"', "Last-Modified": DAY})
+
+    async def main() -> None:
+        bench = Bench(tmp_path)
+        async with serving(answer) as base:
+            source = Source(kind="http", url=f"{base}/data.csv")
+            first = await bench.fetcher.fetch(source, into=BLOB)
+            assert isinstance(first, Fetched)
+            again = await bench.fetcher.fetch(source, into=f"{BLOB}2", known=first.validators)
+            assert isinstance(again, NotModified)
+        assert await bench.blobs.names("") == [BLOB]
+        bench.fetcher.close()
+
+    asyncio.run(main())
+    assert asked == [(None, None), ('W/"1"', DAY)]
+
+
+def test_an_answer_that_nothing_changed_to_who_did_not_ask_is_a_failure(tmp_path: Path) -> None:
+    assert "304" in refusal(Bench(tmp_path), said(b"", status="304 Not Modified"))
 
 
 def test_the_name_in_the_answer_wins_and_loses_its_folders(tmp_path: Path) -> None:

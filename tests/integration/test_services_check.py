@@ -285,3 +285,74 @@ def test_what_a_crash_left_is_removed_by_name_at_the_start(tmp_path: Path) -> No
 
     play(tmp_path, crash_between_write_and_commit)
     play(tmp_path, restart)
+
+
+SOURCE = {"kind": "http", "url": "https://data.example/permits.csv"}
+
+
+def test_a_source_is_asked_whether_the_state_it_is_known_by_still_stands(run: Play) -> None:
+    async def story(world: World) -> None:
+        await world.declare(source=SOURCE)
+        world.source.bytes, world.source.etag = table({"a": "deck"}).encode(), "1"
+        await world.check()
+        outcome = await world.check()
+        assert (outcome.outcome, outcome.version) == (OutcomeKind.UNCHANGED, 1)
+        assert [known and known.etag for known in world.source.asked] == [None, "1"]
+        assert await world.kept() == ONE_VERSION
+        await world.check(full=True)
+        assert world.source.asked[-1] is None
+        world.source.bytes, world.source.etag = table({"a": "pool"}).encode(), "2"
+        assert (await world.check()).version == 2
+        assert [known and known.etag for known in world.source.asked[-1:]] == ["1"]
+
+    run(story)
+
+
+def test_what_was_said_of_a_state_counts_only_under_its_declaration_and_address(run: Play) -> None:
+    async def story(world: World) -> None:
+        await world.declare(source=SOURCE)
+        world.source.bytes, world.source.etag = table({"a": "deck"}).encode(), "1"
+        await world.check()
+        for changed in (
+            {"columns": {"kind": "string"}},
+            {"source": SOURCE | {"url": "https://b/c"}},
+        ):
+            await world.declare(**({"source": SOURCE} | changed))
+            await world.check()
+            assert world.source.asked[-1] is None
+            await world.check()
+            assert world.source.asked[-1] is not None
+
+    run(story)
+
+
+def test_a_state_on_hold_or_discarded_that_still_stands_is_not_read_again_s27(run: Play) -> None:
+    async def story(world: World) -> None:
+        await world.declare(source=SOURCE)
+        world.source.bytes, world.source.etag = table({"a": "deck"}).encode(), "1"
+        await world.check()
+        world.source.bytes, world.source.etag = table({"a": "x"}, columns="id,sort").encode(), "2"
+        held = await world.check()
+        assert held.hold is not None
+        again = await world.check()
+        assert (again.outcome, again.hold) == (OutcomeKind.UNCHANGED, held.hold)
+        await world.discard(held.hold.id)
+        assert (await world.check()).outcome is OutcomeKind.UNCHANGED
+        assert [known and known.etag for known in world.source.asked] == [None, "1", "2", "2"]
+        assert len(world.builder.orders) == 2
+
+    run(story)
+
+
+def test_other_bytes_with_the_same_records_are_known_from_then_on(run: Play) -> None:
+    async def story(world: World) -> None:
+        await world.declare(source=SOURCE)
+        world.source.bytes = table({"a": "deck", "b": "pool"}).encode()
+        await world.check()
+        world.source.bytes = table({"b": "pool", "a": "deck"}).encode()
+        for _ in range(2):
+            assert (await world.check()).outcome is OutcomeKind.UNCHANGED
+        assert len(world.builder.orders) == 2
+        assert await world.kept() == ONE_VERSION
+
+    run(story)

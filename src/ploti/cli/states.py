@@ -14,10 +14,23 @@ from ploti.errors import ExitStatus
 from ploti.model.admin import Outcome, OutcomeKind
 
 
-def check(dataset: Id, /, *, json: Json = False) -> ExitStatus:
+def check(
+    dataset: Id,
+    /,
+    *,
+    full: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            show_default=False,
+            help="Read the source whole, whatever it says of its last change.",
+        ),
+    ] = False,
+    json: Json = False,
+) -> ExitStatus:
     """Check a dataset's source now, and wait for the outcome."""
     with Client() as client:
-        outcome = client.admin.check(dataset)
+        outcome = client.admin.check(dataset, full=full)
     return _tell(dataset, outcome, json=json)
 
 

@@ -327,11 +327,17 @@ def get_status() -> Call[Status]:
     return Call(method="GET", path=path("admin", "status"), read=reads(Status))
 
 
-def check_dataset(dataset_id: str, *, timeout: float = BUILDING) -> Call[Outcome]:
-    """Check the source now and wait for the outcome, for up to `timeout` seconds."""
+def check_dataset(
+    dataset_id: str, *, full: bool = False, timeout: float = BUILDING
+) -> Call[Outcome]:
+    """Check the source now and wait for the outcome, for up to `timeout` seconds.
+
+    `full` reads it whole, whatever it says of its last change.
+    """
     return Call(
         method="POST",
         path=path("admin", "datasets", dataset_id, "check"),
+        query=query(full=full or None),
         read=reads(Outcome),
         timeout=timeout,
     )

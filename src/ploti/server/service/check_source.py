@@ -17,7 +17,15 @@ from ploti.server.build.candidate import BuildOrder, BuildResult, BuiltFile
 from ploti.server.ports.outside import Blobs, Builder, Clock, Fetched, Fetcher, Ids
 from ploti.server.ports.rows import AttemptId, AttemptRow, FileRow
 from ploti.server.ports.store import Store, Transaction
-from ploti.server.service.plan_check import Job, Plan, Take, plan, prepare, recognise
+from ploti.server.service.plan_check import (
+    Job,
+    Plan,
+    Take,
+    plan,
+    prepare,
+    recognise,
+    trusted_state,
+)
 from ploti.server.service.plan_jobs import plan_retry
 from ploti.server.service.settle_check import Arrival, settle
 from ploti.server.service.show_dataset import find_dataset, lock_dataset
@@ -54,13 +62,14 @@ class Parts:
     turns: Turns = field(default_factory=Turns)
 
 
-Bring = Callable[[str], Awaitable[Fetched]]
+Bring = Callable[[str], Awaitable[Arrival]]
 """Brings a state's bytes into the blob of this name; raises SourceError with the reason."""
 
 
-async def check_source(parts: Parts, dataset_id: DatasetId) -> Outcome:
+async def check_source(parts: Parts, dataset_id: DatasetId, *, full: bool = False) -> Outcome:
     """Look at a dataset's source now, and release or hold what is new.
 
+    The source is asked whether the state that it is known by still stands; `full` reads it whole.
     Raises NotFound, and Conflict for a dataset without a source. What keeps the source from being
     read is an outcome, not an error.
     """
@@ -68,8 +77,18 @@ async def check_source(parts: Parts, dataset_id: DatasetId) -> Outcome:
     if source.kind is None:
         raise Conflict(f"{dataset_id} has no source to check: push a state instead")
 
-    async def bring(into: str) -> Fetched:
-        return await parts.fetcher.fetch(source, into=into)
+    async def bring(into: str) -> Arrival:
+        now = parts.clock.now()
+        state = None
+        if not full:
+            state = await parts.store.read(lambda tx: trusted_state(tx, dataset_id, now=now))
+        known = state.validators if state else None
+        found = await parts.fetcher.fetch(source, into=into, known=known)
+        if isinstance(found, Fetched):
+            return _arrived(parts, found)
+        if state is None:
+            raise SourceError("The source says that nothing changed, and was not asked")
+        return Arrival(fetched=None, sha256=state.sha256, fetched_at=parts.clock.now())
 
     ended = await _check(parts, dataset_id, bring, source=source)
     if ended.outcome is OutcomeKind.FAILED:
@@ -92,12 +111,12 @@ async def push_state(
     over the limit.
     """
 
-    async def bring(into: str) -> Fetched:
+    async def bring(into: str) -> Arrival:
         try:
             blob = await parts.blobs.receive(into, chunks, limit=parts.max_source)
         except SourceError as error:
             raise TooLarge(error.detail) from error
-        return Fetched(blob=blob, name=name)
+        return _arrived(parts, Fetched(blob=blob, name=name))
 
     await parts.store.read(lambda tx: find_dataset(tx, dataset_id))
     return await _check(parts, dataset_id, bring, dry_run=dry_run)
@@ -139,8 +158,7 @@ async def _check(
     async with parts.turns.of(dataset_id):
         opened = [await _open(parts, dataset_id)]
         try:
-            fetched = await bring(opened[0].source_blob)
-            arrival = Arrival(fetched=fetched, fetched_at=parts.clock.now())
+            arrival = await bring(opened[0].source_blob)
             for _ in range(_ROUNDS):
                 ended = await _round(parts, opened[-1], arrival, source=source, dry_run=dry_run)
                 if ended is not None:
@@ -153,6 +171,10 @@ async def _check(
             return failed(detail, hold=hold)
         finally:
             await _close(parts, opened)
+
+
+def _arrived(parts: Parts, fetched: Fetched) -> Arrival:
+    return Arrival(fetched=fetched, sha256=fetched.blob.sha256, fetched_at=parts.clock.now())
 
 
 async def _close(parts: Parts, opened: list[AttemptRow]) -> None:
@@ -190,9 +212,11 @@ async def _round(
     """One build, and its end; None where what it rested on moved meanwhile."""
     job = await parts.store.read(lambda tx: prepare(tx, attempt, source=source))
     async with AsyncExitStack() as stack:
-        planned: Plan | None = recognise(job, arrival.fetched.blob.sha256)
+        planned: Plan | None = recognise(job, arrival.sha256)
         files: list[FileRow] = []
         if planned is None:
+            if arrival.fetched is None:
+                raise Unavailable("What the source was known by changed meanwhile: check again")
             folder = await stack.enter_async_context(parts.builder.folder())
             planned = plan(job, await _build(parts, job, arrival.fetched, folder))
             if isinstance(planned, Take) and not dry_run:

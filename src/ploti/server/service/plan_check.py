@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import assert_never
 
 from ploti.errors import SourceError
-from ploti.model.wire import Value
+from ploti.model.ids import DatasetId
+from ploti.model.wire import Instant, Value
 from ploti.server.build.candidate import Base, Broken, BuildResult, Candidate, Unchanged
-from ploti.server.ports.rows import AttemptRow, DatasetRow, HoldRow
+from ploti.server.ports.rows import AttemptRow, DatasetRow, HoldRow, StateRow
 from ploti.server.ports.store import Transaction
 from ploti.server.release.decide import Verdict, review
 from ploti.server.release.known import (
@@ -21,6 +23,9 @@ from ploti.server.release.known import (
 from ploti.server.service.show_dataset import find_dataset
 from ploti.server.service.show_version import snapshot_of
 from ploti.server.sources.declaration import Source
+
+READ_WHOLE_EVERY = timedelta(days=7)
+"""A source is read whole this often, whatever its `ETag` and `Last-Modified` say."""
 
 
 class Job(Value, kw_only=True):
@@ -85,6 +90,23 @@ def recognise(job: Job, sha256: str) -> Same | None:
     """Whether these bytes were met before, so that nothing need be built."""
     role = same_bytes(job.known, sha256=sha256, settings=job.settings)
     return None if role is None else Same(role=role)
+
+
+def trusted_state(tx: Transaction, dataset_id: DatasetId, *, now: Instant) -> StateRow | None:
+    """The state that the source may be asked about, by what was said of it.
+
+    It was built under the present declaration, from the present address, and read whole not long
+    ago: what servers say of their files is wrong now and then.
+    """
+    dataset = find_dataset(tx, dataset_id)
+    settings, url = settings_key(dataset.declaration), dataset.declaration.source.url
+    trusted = [
+        (state.whole_at, state)
+        for state in tx.states.of(dataset_id).values()
+        if state.whole_at and now - state.whole_at < READ_WHOLE_EVERY
+        if state.validators and state.validators.url == url and state.settings == settings
+    ]
+    return max(trusted, key=lambda found: found[0])[1] if trusted else None
 
 
 def plan(job: Job, result: BuildResult) -> Plan:

@@ -20,9 +20,13 @@ from ploti.server.service.tell_outcome import outcome
 
 
 class Arrival(Value, kw_only=True):
-    """The bytes that a check brought, when, and the files built of them."""
+    """What a check brought, when, and the files built of it.
 
-    fetched: Fetched
+    `fetched` is None where the source said that the state with this `sha256` still stands.
+    """
+
+    fetched: Fetched | None
+    sha256: str
     fetched_at: Instant
     files: list[FileRow] = []
 
@@ -48,6 +52,7 @@ def settle(
     if isinstance(planned, Same):
         if job.hold is not None and planned.role is Role.CURRENT:
             _discard(tx, job.hold, now)
+        _see_again(tx, job, planned.role, arrival)
         return outcome(job, planned)
     _take(tx, job, dataset, planned, arrival, hold_id=hold_id, now=now)
     return outcome(job, planned, hold_id=hold_id)
@@ -62,6 +67,25 @@ def _moved(tx: Transaction, job: Job, dataset: DatasetRow) -> bool:
 
 def _stands(dataset: DatasetRow) -> tuple[object, ...]:
     return dataset.declaration, dataset.deliverable, dataset.next_number, dataset.current_version
+
+
+def _see_again(tx: Transaction, job: Job, role: Role, arrival: Arrival) -> None:
+    """Keep what was said of a state that was read whole again.
+
+    Other bytes with the current version's records take the place of those that it was built from,
+    and so do the same bytes read under another declaration.
+    """
+    state = tx.states.of(job.dataset.id).get(role)
+    if state is None or arrival.fetched is None:
+        return
+    said = {"validators": arrival.fetched.validators, "whole_at": arrival.fetched_at}
+    if (state.sha256, state.settings) == (arrival.sha256, job.settings):
+        tx.states.put(replace(state, **said))
+    elif role is Role.CURRENT:
+        tx.builds.end(state.attempt_id)
+        blob, name = arrival.fetched.blob, arrival.fetched.name
+        again = replace(state, attempt_id=job.attempt.id, sha256=blob.sha256, settings=job.settings)
+        tx.states.put(replace(again, blob=blob.name, name=name, **said))
 
 
 def _discard(tx: Transaction, hold: HoldRow, now: Instant) -> None:
@@ -87,7 +111,7 @@ def _take(
         dataset,
         taken.candidate,
         base=job.base,
-        state=_state(job, taken.candidate, arrival),
+        state=_state(job, taken.candidate, arrival.fetched, at=arrival.fetched_at),
         files=arrival.files,
         now=now,
     )
@@ -114,15 +138,19 @@ def _take(
     tx.log.append_to_members(held(standing), dataset_id=dataset.id, now=now)
 
 
-def _state(job: Job, candidate: Candidate, arrival: Arrival) -> StateRow:
+def _state(job: Job, candidate: Candidate, fetched: Fetched | None, *, at: Instant) -> StateRow:
+    if fetched is None:
+        raise RuntimeError(f"{job.attempt.id} built what was not brought")
     return StateRow(
         role=Role.ON_HOLD,
-        sha256=arrival.fetched.blob.sha256,
+        sha256=fetched.blob.sha256,
         records=records_key(candidate),
         settings=job.settings,
         dataset_id=job.dataset.id,
         attempt_id=job.attempt.id,
-        blob=arrival.fetched.blob.name,
-        name=arrival.fetched.name,
-        fetched_at=arrival.fetched_at,
+        blob=fetched.blob.name,
+        name=fetched.name,
+        fetched_at=at,
+        validators=fetched.validators,
+        whole_at=at,
     )

@@ -16,9 +16,10 @@ from ploti.errors import SourceError
 from ploti.server.adapters.fetcher.folders import Folders
 from ploti.server.adapters.fetcher.limits import Limits
 from ploti.server.adapters.fetcher.web import TryAgain, Web
-from ploti.server.ports.outside import Blobs, Fetched
+from ploti.server.ports.outside import Blobs, Fetched, NotModified
 from ploti.server.sources.declaration import Source
 from ploti.server.sources.location import file_path
+from ploti.server.sources.validators import Validators
 
 _THREADS = 4
 _SELF_PROVING = {"geojson"}
@@ -53,15 +54,20 @@ class SourceFetcher:
             trust=trust,
         )
 
-    async def fetch(self, source: Source, *, into: str) -> Fetched:
-        """Bring the source's bytes into the blob `into`; raises SourceError with a reason."""
+    async def fetch(
+        self, source: Source, *, into: str, known: Validators | None = None
+    ) -> Fetched | NotModified:
+        """Bring the source's bytes into the blob `into`; raises SourceError with a reason.
+
+        With `known` the source may say instead that they are as it said then.
+        """
         if source.kind is None or source.url is None:
             raise SourceError("the dataset has no source to check: its states are pushed")
         try:
             async with asyncio.timeout(self._limits.total):
                 if source.kind == "file":
                     return await self._fetch_file(source.url, into=into)
-                return await self._fetch_web(source, into=into)
+                return await self._fetch_web(source, into=into, known=known)
         except TimeoutError:
             raise SourceError(
                 f"the source was not read within {self._limits.total:g} seconds"
@@ -76,17 +82,24 @@ class SourceFetcher:
             blob = await self._blobs.receive(into, chunks, limit=self._max_source)
         return Fetched(blob=blob, name=PurePosixPath(file_path(url)).name)
 
-    async def _fetch_web(self, source: Source, *, into: str) -> Fetched:
+    async def _fetch_web(
+        self, source: Source, *, into: str, known: Validators | None
+    ) -> Fetched | NotModified:
         for pause in self._limits.pauses:
             try:
-                return await self._try_web(source, into=into)
+                return await self._try_web(source, into=into, known=known)
             except TryAgain as failed:
                 await sleep(max(pause, failed.pause))
-        return await self._try_web(source, into=into)
+        return await self._try_web(source, into=into, known=known)
 
-    async def _try_web(self, source: Source, *, into: str) -> Fetched:
-        async with self._web.open(source.url or "") as answer:
+    async def _try_web(
+        self, source: Source, *, into: str, known: Validators | None
+    ) -> Fetched | NotModified:
+        url = source.url or ""
+        async with self._web.open(url, known=known) as answer:
+            if answer is None:
+                return NotModified()
             data = answer.data(limit=self._max_source, self_proving=source.format in _SELF_PROVING)
             async with aclosing(data) as chunks:
                 blob = await self._blobs.receive(into, chunks, limit=self._max_source)
-            return Fetched(blob=blob, name=answer.name)
+            return Fetched(blob=blob, name=answer.name, validators=answer.validators(url))
