@@ -129,7 +129,7 @@ def test_links_name_the_public_address_and_never_the_host_header(tmp_path: Path)
     with served(tmp_path, PLOTI_PUBLIC_URL="https://feeds.example.org/") as server:
         server.declare("ds_a", key=["id"])
         log = server.subscribe("ds_a")
-        server.push("ds_a", b"id,n\na,1\n")
+        assert server.push("ds_a", b"id,n\na,1\n")["outcome"] == "released", server.log()
         host = {"host": "evil.example"}
         for path in (f"{log}/events", f"{log}/manifest", "/v1/feeds/datasets/ds_a/versions/1"):
             text = server.get(path, headers=host).text
@@ -144,7 +144,7 @@ def test_the_test_clock_moves_the_clock_and_is_said_loudly(tmp_path: Path) -> No
         assert any("PLOTI_TEST_CLOCK" in line for line in server.said)
         server.declare("ds_a", key=["id"])
         log = server.subscribe("ds_a")
-        server.push("ds_a", b"id,n\na,1\n")
+        assert server.push("ds_a", b"id,n\na,1\n")["outcome"] == "released", server.log()
         link = server.get("/v1/feeds/datasets/ds_a/versions/1").json()["files"]["schema"]["url"]
         assert httpx2.get(link).status_code == 200
         clock.write_text("3601")
