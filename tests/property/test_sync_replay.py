@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.fakes import synced
 from tests.fakes.feed import FakeFeed, make_schema, refuse_all
@@ -174,7 +174,8 @@ class World:
         )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
+@example([("release", IDS[0], 0, {}), ("sync_while_it_fails", IDS[0], InternalError)])
 @given(st.lists(steps, max_size=14))
 def test_after_any_history_idle_tables_equal_the_current_versions(history: list[tuple]) -> None:
     with tempfile.TemporaryDirectory() as folder:

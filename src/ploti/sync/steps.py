@@ -14,6 +14,7 @@ class Load:
     """Replace the table by a version's snapshot; `version` None means the current one.
 
     `at_least` is the version of which the log told: a current one before it is a contradiction.
+    `failed` is the version that was tried before, in vain.
     """
 
     dataset_id: DatasetId
@@ -21,6 +22,7 @@ class Load:
     version: int | None
     reason: str
     at_least: int = 0
+    failed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,17 +134,11 @@ class Work:
         except _LEFT as error:
             self._mark(State.LEAVING, step, error, finish)
         except _FAULTS as error:
-            if step.version is None or self._is_current(step):
+            if step.version is None:
                 self._mark(State.NEEDS_LOAD, step, error, finish)
-            else:
-                self._load(replace(step, version=None, reason=str(error)), finish)
-
-    def _is_current(self, step: Load) -> bool:
-        try:
-            current = self._feed.dataset(step.dataset_id).current
-        except _LEFT:
-            return False  # the load of the current version will say so
-        return current is not None and current.version == step.version
+                return
+            instead = replace(step, version=None, failed=step.version, reason=str(error))
+            self._load(instead, finish)
 
     def _load_version(self, step: Load, finish: Finish) -> None:
         held = self._ledger.held(step.dataset_id)
@@ -174,6 +168,8 @@ class Work:
             return step.version
         current = self._feed.dataset(step.dataset_id).current
         number = current.version if current else None
+        if number is not None and number == step.failed:
+            raise TableError(step.reason)  # it leads back to the same place
         if (number or 0) < step.at_least:
             raise TableError(
                 f"the server's current version is {number or 'none'}, though its log"
