@@ -137,6 +137,15 @@ def test_all_faults_of_a_query_are_told_at_once(api: Running) -> None:
     assert [fault["field"] for fault in body["errors"]] == ["a", "limit"]
 
 
+def test_a_parameter_that_a_query_lacks_is_named(api: Running) -> None:
+    for query in ("", "?dryRun=true"):
+        response = api.staff("POST", f"/v1/admin/datasets/ds_a/push{query}", content=b"a")
+        body = problem(response, 400, "invalid_input")
+        assert body["errors"] == [{"field": "name", "message": "is missing"}]
+    response = api.staff("POST", "/v1/admin/datasets/ds_a/push?name=a%2Fb", content=b"a")
+    assert problem(response, 400, "invalid_input")["errors"][0]["field"] == "name"
+
+
 @pytest.mark.parametrize("number", ["0x1", "01", "+1", "1_0", "-1", "abc", "99999999999999999999"])
 def test_a_versions_number_has_one_form(api: Running, number: str) -> None:
     problem(api.get(f"{DATASETS}/ds_a/versions/{number}"), 404, "not_found")
@@ -160,10 +169,9 @@ def test_a_versions_number_has_one_form(api: Running, number: str) -> None:
 def test_a_body_that_cannot_be_meant_is_told_on_one_line(
     api: Running, body: bytes, said: str
 ) -> None:
-    assert (
-        said
-        in problem(api.send("POST", SUBSCRIPTIONS, content=body), 400, "invalid_input")["detail"]
-    )
+    found = problem(api.send("POST", SUBSCRIPTIONS, content=body), 400, "invalid_input")
+    assert said in found["detail"]
+    assert found["errors"][0]["message"] in found["detail"]
 
 
 def test_each_unknown_field_of_a_body_is_named(api: Running) -> None:

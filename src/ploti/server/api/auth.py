@@ -13,7 +13,7 @@ from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
-from ploti.errors import Fault, InvalidInput, TooLarge, Unauthenticated
+from ploti.errors import Fault, TooLarge, Unauthenticated
 from ploti.model.wire import convert
 from ploti.server.api.backend import Backend
 from ploti.server.api.problems import ClientGone, explain, refuse
@@ -73,9 +73,9 @@ class Caller:
         try:
             raw = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise InvalidInput(f"The body is no JSON: {error}") from None
+            raise refuse(Fault("body", f"is no JSON: {error}")) from None
         if not isinstance(raw, dict):
-            raise InvalidInput("The body is no JSON object")
+            raise refuse(Fault("body", "is no JSON object"))
         return raw
 
     async def chunks(self) -> AsyncIterator[bytes]:

@@ -107,7 +107,7 @@ def _parameter(taken: Taken, schemas: Schemas) -> JsonSchema:
     return {
         "name": taken.name,
         "in": "query",
-        "required": default is Empty,
+        "required": taken.is_required,
         "description": (taken.rules and taken.rules.description) or "",
         "schema": schema,
     }

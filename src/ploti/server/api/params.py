@@ -12,6 +12,7 @@ from litestar import Request
 from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 from litestar.params import ParameterKwarg, QueryParameter
+from litestar.types.empty import Empty
 from litestar.typing import FieldDefinition
 
 from ploti.errors import Fault, NotFound
@@ -59,6 +60,11 @@ class Taken(NamedTuple):
         rules = self.field.kwarg_definition
         return rules if isinstance(rules, ParameterKwarg) else None
 
+    @property
+    def is_required(self) -> bool:
+        """Whether a query must have it."""
+        return self.field.default is Empty
+
 
 @cache
 def query_of(handler: BaseRouteHandler, in_path: frozenset[str]) -> dict[str, Taken]:
@@ -85,7 +91,7 @@ async def check_request(request: AnyRequest) -> None:
     """
     _check_path(request)
     handler = request.route_handler
-    if OPEN_QUERY in handler.opt or not request.query_params:
+    if OPEN_QUERY in handler.opt:
         return
     taken = query_of(handler, frozenset(request.path_params))
     faults = tuple(_find_faults(list(request.query_params.multi_items()), taken))
@@ -103,6 +109,9 @@ def _check_path(request: AnyRequest) -> None:
 
 def _find_faults(given: list[tuple[str, str]], taken: dict[str, Taken]) -> Iterator[Fault]:
     names = [name for name, _ in given]
+    for name in sorted(taken.keys() - set(names)):
+        if taken[name].is_required:
+            yield Fault(name, "is missing")
     for name in sorted(set(names)):
         if name not in taken:
             yield Fault(name, f"no such parameter; there are {_tell(taken)}")
