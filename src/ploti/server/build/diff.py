@@ -86,10 +86,11 @@ def ordered_sql(rows: str, shape: Shape, *, box: Box | None) -> str:
     """SQL of new records under their names, in the order in which they are numbered.
 
     The order is (place along a Hilbert curve over their box, none last; key as text; columns in
-    order) and so does not depend on that of the source's rows (domain, 'Record ids').
+    order) and so does not depend on that of the source's rows (domain, 'Record ids'). With a key,
+    which is unique here, the columns after it decide nothing and are left out.
     """
     order = [f"{field}::VARCHAR" for field in shape.key_fields]
-    order += [f"{field} NULLS LAST" for field in shape.fields.values()]
+    order = order or [f"{field} NULLS LAST" for field in shape.fields.values()]
     if box:
         corners = ", ".join(f"{corner!r}::DOUBLE" for corner in box)
         order.insert(0, f"ploti_place(g, {corners}) NULLS LAST")

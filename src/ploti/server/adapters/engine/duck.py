@@ -23,6 +23,8 @@ from ploti.server.build.diff import Box
 from ploti.server.ports.building import Kept, NextVersion, Written
 
 _BATCH = 100_000
+_KEPT = "FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE 30720"
+"""Small row groups: DuckDB holds one for each thread while it writes."""
 
 
 class DuckEngine:
@@ -73,7 +75,7 @@ class DuckEngine:
     def keep(self, sql: str, *, name: str) -> Kept:
         """Run a query once and keep its rows in a Parquet file."""
         path = Path(self.folder, f"{name}.parquet")
-        self.run(f"COPY ({sql}) TO {literal(str(path))} (FORMAT parquet, COMPRESSION snappy)")
+        self.run(f"COPY ({sql}) TO {literal(str(path))} ({_KEPT})")
         found = pq.read_metadata(path)
         relation = f"read_parquet({literal(str(path))}, file_row_number=true)"
         return Kept(relation=relation, rows=found.num_rows, nulls=_count_nulls(found))
@@ -130,6 +132,9 @@ def _connect(
         f"allowed_directories = [{literal(folder)}]",
         f"allowed_paths = [{readable}]",
         "preserve_insertion_order = true",
+        # What was freed or read once goes back to the system: the files' part needs it.
+        "enable_external_file_cache = false",
+        "allocator_background_threads = true",
         "TimeZone = 'UTC'",
         # A `geo` key would make DuckDB give GEOMETRY, where bytes are to be compared.
         "enable_geoparquet_conversion = false",

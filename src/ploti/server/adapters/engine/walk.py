@@ -34,7 +34,7 @@ from ploti.server.build.groups import FULL, group_sizes
 from ploti.server.build.layout import Layout, choose_encodings
 from ploti.server.ports.building import NextVersion, Written
 
-_GATHERED = 100_000
+_GATHERED = 40_000
 """Rows that are digested at a time."""
 
 Positions = npt.NDArray[np.int64]
@@ -106,7 +106,6 @@ class Walk:
         self._base = pq.ParquetFile(step.base.snapshot)
         self._touched = self._read_touched()
         self._changed = self._stream(step.changed)
-        self._added = self._stream(step.added)
         encodings = choose_encodings(schema, kept=self._kept_encodings(), distinct={})
         self._layout = Layout(schema=schema, encodings=encodings)
         self._old = Ledger(connection, step.base.schema)
@@ -179,9 +178,11 @@ class Walk:
                 listed.add(_deletes(ids, listed.schema))
 
     def _write_kept(self, out: ParquetFile, listed: ParquetFile | None) -> None:
-        for group, (start, stop) in enumerate(self._stretches()):
-            touched = self._touched.within(start, stop)
-            before = self._base.read_row_group(group)
+        start = 0
+        for batch in self._base.iter_batches(BATCH):
+            before = pa.Table.from_batches([batch])
+            touched = self._touched.within(start, start + before.num_rows)
+            start += before.num_rows
             rows = self._recast(before)
             if not (len(touched.changed) or len(touched.removed)):
                 out.add(rows)
@@ -220,7 +221,7 @@ class Walk:
 
     def _write_added(self, out: ParquetFile, listed: ParquetFile | None) -> None:
         start = 0
-        for values in self._added.parts(FULL):
+        for values in self._stream(self._step.added).parts(BATCH):
             rows = new_records(values, schema=self._schema, version=self._version, start=start)
             start += rows.num_rows
             self._new.add(rows)
