@@ -133,7 +133,7 @@ def test_datasets_are_applied_listed_and_shown(staff: Command, file: Write) -> N
     ("text", "told"),
     [
         ("id: ds_b\ntitle: B\n", "place"),
-        ("id: ds_b\ntitle: B\nplace: us\ntopic: t\ncheck_every: 24h\n", "check_every"),
+        ("id: ds_b\ntitle: B\nplace: us\ntopic: t\nbad_rows: fail\n", "bad_rows"),
         ("id: ds_b\ntitle: B\nplace: us\ntopic: t\nkeys: [a]\n", "keys"),
         ("id: DS B\ntitle: B\nplace: us\ntopic: t\n", "ds_"),
     ],
@@ -155,6 +155,9 @@ def test_a_state_is_pushed_dry_then_held_shown_discarded_and_released(
     first = file("first.csv", FIRST)
     dry = staff("admin", "push", "ds_reviewed", first, "--dry-run", "--json")
     assert (dry.status, dry.json["outcome"]) == (0, "released")
+    told = staff("admin", "push", "ds_reviewed", first, "--dry-run").out
+    assert "nothing is stored" in told
+    assert "Next:" not in told
     assert staff("admin", "datasets", "show", "ds_reviewed", "--json").json["current"] is None
     released = staff("admin", "push", "ds_reviewed", first)
     assert "outcome  released" in released.out

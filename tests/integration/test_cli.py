@@ -209,6 +209,20 @@ def test_what_was_applied_is_said(
     assert json.loads(server.seen[0].body) == {"id": "ds_a", "key": ["no"]}
 
 
+def test_after_apply_the_way_to_a_first_state_is_told(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.yaml"
+    server.on(APPLY_A, applied("ds_a"))
+    for source, told in [
+        ("{format: csv}", "ploti admin push ds_a FILE"),
+        ("{kind: file, url: /srv/a.csv}", "ploti admin check ds_a"),
+    ]:
+        file.write_text(f"id: ds_a\nsource: {source}\n")
+        assert run(["admin", "datasets", "apply", str(file)]) == 0
+        assert capsys.readouterr().out.endswith(f"Next: {told}\n")
+
+
 def test_a_dry_run_applies_nothing(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

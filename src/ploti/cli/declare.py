@@ -50,7 +50,16 @@ def apply_datasets(
     for each in applied:
         print(_say(each))
     if applied and not dry_run:
-        print_next(f"ploti admin push {applied[0].dataset_id} FILE")
+        print_next(_next(declared[0]))
+
+
+def _next(declared: Declared) -> str:
+    """How the dataset gets a state: by a check of its source, or by a push where it has none."""
+    source = declared.settings.get("source")
+    dataset_id = declared.settings["id"]
+    if isinstance(source, dict) and "kind" in source:
+        return f"ploti admin check {dataset_id}"
+    return f"ploti admin push {dataset_id} FILE"
 
 
 def _apply(client: Client, declared: Declared, *, dry_run: bool) -> Applied:

@@ -7,7 +7,7 @@ import sys
 
 from cyclopts import CycloptsError
 
-from ploti.errors import ApiError, ExitStatus, PlotiError
+from ploti.errors import ApiError, ExitStatus, Fault, PlotiError
 
 INTERRUPTED = 130
 """What a shell expects of a command that Ctrl-C ended."""
@@ -43,8 +43,13 @@ def _say(message: str, status: ExitStatus) -> int:
 def _words(error: PlotiError) -> str:
     """The error's own words, and the faults that they do not name already."""
     faults = error.errors if isinstance(error, ApiError) else ()
-    unsaid = [f"{each.field} {each.message}" for each in faults if each.message not in error.detail]
-    return "; ".join([error.detail, *unsaid])
+    unsaid = [each for each in faults if not _is_said(each, error.detail)]
+    return "; ".join([error.detail, *(f"{each.field} {each.message}" for each in unsaid)])
+
+
+def _is_said(fault: Fault, detail: str) -> bool:
+    """Whether the detail names the fault: faults of two fields may have the same message."""
+    return f"{fault.field} {fault.message}" in detail or f"{fault.field}: {fault.message}" in detail
 
 
 def _library(error: BaseException) -> str | None:

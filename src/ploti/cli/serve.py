@@ -7,19 +7,20 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from ploti.errors import ConfigError
 
 Flag = Annotated[bool, Parameter(negative=())]
 Setting = Annotated[str | None, Parameter(show_default=False)]
+Port = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=65_535))]
 
 
 def serve(
     *,
     data: Path,
     host: str = "127.0.0.1",
-    port: int = 8080,
+    port: Port = 8080,
     behind_proxy: Flag = False,
     insecure: Flag = False,
     public_url: Setting = None,

@@ -54,19 +54,23 @@ def push(
         transfer(f"sending {file.name}", then="building", quiet=json) as progress,
     ):
         outcome = client.admin.push(dataset, file, dry_run=dry_run, progress=progress)
-    return _tell(dataset, outcome, json=json)
+    if dry_run and not json:
+        print("What a push would come to; nothing is stored:\n")
+    return _tell(dataset, outcome, json=json, kept=not dry_run)
 
 
-def _tell(dataset: str, outcome: Outcome, *, json: bool) -> ExitStatus:
+def _tell(dataset: str, outcome: Outcome, *, json: bool, kept: bool = True) -> ExitStatus:
     if json:
         print_json(outcome)
     else:
-        _print(dataset, outcome)
+        _print(outcome)
+        if kept:
+            _print_next(dataset, outcome)
     failed = outcome.outcome is OutcomeKind.FAILED
     return ExitStatus.FAILED if failed else ExitStatus.DONE
 
 
-def _print(dataset: str, outcome: Outcome) -> None:
+def _print(outcome: Outcome) -> None:
     hold = outcome.hold
     print_fields(
         {
@@ -77,9 +81,12 @@ def _print(dataset: str, outcome: Outcome) -> None:
             "detail": outcome.detail or None,
         }
     )
+
+
+def _print_next(dataset: str, outcome: Outcome) -> None:
     match outcome.outcome:
-        case OutcomeKind.HELD if hold is not None:
-            print_next(f"ploti admin holds show {hold.id}")
+        case OutcomeKind.HELD if outcome.hold is not None:
+            print_next(f"ploti admin holds show {outcome.hold.id}")
         case OutcomeKind.RELEASED:
             print_next(f"ploti feeds datasets version {dataset} {outcome.version}")
         case _:

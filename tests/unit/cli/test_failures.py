@@ -1,5 +1,7 @@
 """Every failure is one line on standard error with the status of its kind."""
 
+from pathlib import Path
+
 import pytest
 from cyclopts import App
 
@@ -47,9 +49,9 @@ def test_the_statuses_are_those_that_the_operators_page_lists(
 def test_faults_that_the_detail_leaves_out_are_told_too(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    faults = (Fault("key", "is not a list"), Fault("place", "is missing"))
-    error = errors.InvalidInput("It cannot be taken: key is not a list", errors=faults)
-    told = "It cannot be taken: key is not a list; place is missing"
+    faults = (Fault("title", "is missing"), Fault("place", "is missing"))
+    error = errors.InvalidInput("It cannot be taken: title is missing", errors=faults)
+    told = "It cannot be taken: title is missing; place is missing"
     assert fail(error, capsys) == (1, told)
 
 
@@ -103,3 +105,12 @@ def test_wrong_usage_is_status_2_and_one_line(
     assert (out, err.count("\n")) == ("", 1)
     assert err.startswith("Error: ")
     assert told in err
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "99999", "http"])
+def test_a_port_that_there_is_not_is_refused_before_anything_is_made(
+    port: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["serve", "--data", str(tmp_path / "d"), "--port", port]) == ExitStatus.USAGE
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "d").exists()

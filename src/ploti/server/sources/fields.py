@@ -160,7 +160,7 @@ def choice(*allowed: str, kind: str, not_built: Sequence[str] = ()) -> Callable[
     def read(raw: object) -> str:
         word = "off" if is_off(raw) else text(raw)
         if word in not_built:
-            raise Wrong(f"{kind} '{word}' is not built yet: {listed} so far")
+            raise Wrong(f"'{word}' is not built yet: {listed} so far")
         if word not in allowed:
             raise Wrong(f"'{word}' is not a {kind}: {listed}")
         return word
