@@ -12,6 +12,7 @@ from ploti.errors import InvalidInput, NotFound, Unauthenticated
 from ploti.model.event import EventType
 from ploti.model.ids import MemberId, SubscriptionId, WorkspaceId
 from ploti.model.subscription import SubscriptionPatch
+from ploti.model.wire import convert
 from ploti.server.membership.principal import Principal
 from ploti.server.service.authenticate import authenticate
 from ploti.server.service.change_subscription import delete_subscription, update_subscription
@@ -88,6 +89,24 @@ def test_a_change_of_the_selection_writes_removed_then_added_r068(run: Play) -> 
             lambda tx: get_subscription(tx, world.subscriber, subscription.id)
         )
         assert (changed.name, changed.topics, changed.datasets) == ("roads", ["roads"], [ROADS])
+
+    run(story)
+
+
+def test_null_in_a_merge_patch_empties_what_it_names(run: Play) -> None:
+    """RFC 7396, which a PATCH is."""
+
+    async def story(world: World) -> None:
+        subscription = await world.subscribe(datasets=[PERMITS], places=["us"], topics=["roads"])
+        nothing = convert({"name": None, "places": None, "topics": None}, SubscriptionPatch)
+        now = world.clock.now()
+        changed = await world.write(
+            lambda tx: update_subscription(tx, world.subscriber, subscription.id, nothing, now=now)
+        )
+        assert (changed.name, changed.places, changed.topics) == ("", [], [])
+        assert changed.datasets == [PERMITS]
+        with pytest.raises(InvalidInput, match="name at least one"):
+            await patch(world, subscription.id, datasets=None)
 
     run(story)
 

@@ -21,12 +21,12 @@ class NewSubscription(Selection, kw_only=True):
 
 
 class SubscriptionPatch(Value, kw_only=True):
-    """A JSON merge patch of a subscription: what is left out stays as it is."""
+    """A JSON merge patch of a subscription: what is left out stays, what is null is emptied."""
 
-    name: str | Unset = UNSET
-    places: list[str] | Unset = UNSET
-    topics: list[str] | Unset = UNSET
-    datasets: list[DatasetId] | Unset = UNSET
+    name: str | Unset | None = UNSET
+    places: list[str] | Unset | None = UNSET
+    topics: list[str] | Unset | None = UNSET
+    datasets: list[DatasetId] | Unset | None = UNSET
 
 
 class Subscription(Selection, kw_only=True):

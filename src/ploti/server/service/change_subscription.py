@@ -57,7 +57,7 @@ def update_subscription(
     before = find_subscription(tx, principal, subscription_id)
     after = msgspec.structs.replace(
         before,
-        name=before.name if patch.name is UNSET else patch.name,
+        name=before.name if patch.name is UNSET else patch.name or "",
         selection=checked(_patched(before.selection, patch)),
     )
     tx.subscriptions.save(after)
@@ -78,7 +78,7 @@ def delete_subscription(
 
 def _patched(selection: Selection, patch: SubscriptionPatch) -> Selection:
     return Selection(
-        places=selection.places if patch.places is UNSET else patch.places,
-        topics=selection.topics if patch.topics is UNSET else patch.topics,
-        datasets=selection.datasets if patch.datasets is UNSET else patch.datasets,
+        places=selection.places if patch.places is UNSET else patch.places or [],
+        topics=selection.topics if patch.topics is UNSET else patch.topics or [],
+        datasets=selection.datasets if patch.datasets is UNSET else patch.datasets or [],
     )
