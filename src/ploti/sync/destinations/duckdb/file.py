@@ -1,0 +1,143 @@
+"""A DuckDB file as a destination; it is open only while there is something to do with it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import IO
+
+import duckdb
+
+from ploti.errors import DestinationBusy, SyncError
+from ploti.model.ids import SubscriptionId
+from ploti.model.sql import literal
+from ploti.sync.destination import Session
+from ploti.sync.destinations.duckdb.session import DuckDBSession
+from ploti.sync.destinations.duckdb.tables import ALIAS, failure, first_line
+
+_IN_USE = ("Could not set lock on file", "Unique file handle conflict")
+_PAUSE = 0.2
+
+
+class DuckDB:
+    """The file at `path`, which other processes may read between two transactions."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        subscription_id: SubscriptionId,
+        lock_timeout: float,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._path = path
+        self._subscription_id = subscription_id
+        self._lock_timeout = lock_timeout
+        self._sleep = sleep
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        """A database in memory, to which the file is attached for as long as it is open.
+
+        To make one anew each time is six times dearer than to attach a file to it.
+        """
+        return duckdb.connect(
+            ":memory:",
+            config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"},
+        )
+
+    @property
+    def name(self) -> str:
+        """How to call it in messages."""
+        return f"duckdb:{self._path}"
+
+    @property
+    def downloads(self) -> Path:
+        """A folder beside the file, and so on its disk."""
+        return self._path.with_name(f".{self._path.name}.downloads")
+
+    @property
+    def exists(self) -> bool:
+        """Whether the file is there."""
+        return self._path.exists()
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Lock the file `<path>.lock`, which stays: to remove it would open a gap."""
+        if not self._path.parent.is_dir():
+            raise SyncError(f"There is no folder {self._path.parent}: make it, then sync into it")
+        with self._path.with_name(f"{self._path.name}.lock").open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise DestinationBusy(
+                    f"Another ploti keeps {self.name} in step{_holder(file)}: one at a time"
+                ) from error
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+            yield
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """The file, opened for writing."""
+        with self._attached("") as connection, _said_plainly():
+            session = DuckDBSession(connection, self._subscription_id)
+            session.set_up()
+            yield session
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """The file, opened for reading."""
+        if not self.exists:
+            raise SyncError(f"There is no {self.name} yet: `ploti feeds sync` makes it")
+        with self._attached(" (READ_ONLY)") as connection, _said_plainly():
+            yield DuckDBSession(connection, self._subscription_id)
+
+    @contextmanager
+    def _attached(self, mode: str) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The file under a fixed alias: a file's own name could be that of a schema in it."""
+        self._attach(self._connection, mode)
+        try:
+            yield self._connection
+        except BaseException:
+            # It may be in any state; closed, it lets go of the file for certain.
+            self._connection.close()
+            del self._connection
+            raise
+        self._connection.execute(f"DETACH {ALIAS}")
+
+    def _attach(self, connection: duckdb.DuckDBPyConnection, mode: str) -> None:
+        give_up = time.monotonic() + self._lock_timeout
+        while True:
+            try:
+                connection.execute(f"ATTACH {literal(str(self._path))} AS {ALIAS}{mode}")
+                return
+            except duckdb.Error as error:
+                if not any(sign in str(error) for sign in _IN_USE):
+                    raise SyncError(f"{self.name} cannot be opened: {first_line(error)}") from error
+                if time.monotonic() >= give_up:
+                    raise DestinationBusy(
+                        f"{self.name} is in use by another program: {first_line(error)}"
+                    ) from error
+            self._sleep(_PAUSE)
+
+
+def _holder(file: IO[str]) -> str:
+    file.seek(0)
+    process = file.read(20).strip()
+    return f" (process {process})" if process.isdigit() else ""
+
+
+@contextmanager
+def _said_plainly() -> Iterator[None]:
+    """Whatever DuckDB refuses beyond a table's own faults is the whole destination's."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise failure(error) from error
