@@ -1,7 +1,7 @@
 """Public geospatial data as versioned datasets, and a client that keeps your tables in step.
 
-`ploti.feeds` calls the API at `PLOTI_API_URL` with the key in `PLOTI_API_KEY`; `ploti.Client` and
-`ploti.AsyncClient` do so with what they are given. Nothing is loaded before it is used.
+`ploti.feeds` and `ploti.webhooks` call the API at `PLOTI_API_URL` with the key in `PLOTI_API_KEY`,
+`ploti.Client` and `ploti.AsyncClient` with what they are given. All is loaded when first used.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ploti.errors import Expired as Expired
 from ploti.errors import Forbidden as Forbidden
 from ploti.errors import InternalError as InternalError
 from ploti.errors import InvalidInput as InvalidInput
+from ploti.errors import InvalidSignature as InvalidSignature
 from ploti.errors import MethodNotAllowed as MethodNotAllowed
 from ploti.errors import NotDeliverable as NotDeliverable
 from ploti.errors import NotFound as NotFound
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     from ploti import model as model
     from ploti.client.connection import AsyncClient as AsyncClient
     from ploti.client.connection import Client as Client
-    from ploti.sync.feeds import Feeds
+    from ploti.sync.default import feeds as feeds
+    from ploti.sync.default import webhooks as webhooks
 
-    feeds: Feeds
     __version__: str
 else:  # out of the type checkers' sight, so that they refuse names that there are not
 
@@ -50,8 +51,8 @@ else:  # out of the type checkers' sight, so that they refuse names that there a
                 found = getattr(import_module("ploti.client.connection"), name)
             case "model" | "sync":
                 return import_module(f"ploti.{name}")
-            case "feeds":
-                found = import_module("ploti.sync.feeds").Feeds(__getattr__("Client")())
+            case "feeds" | "webhooks":
+                found = getattr(import_module("ploti.sync.default"), name)
             case "__version__":
                 found = metadata.version("ploti")
             case _:

@@ -13,10 +13,10 @@ from ploti.model.manifest import Manifest
 from ploti.model.schema import SchemaDocument
 from ploti.model.subscription import Subscription
 from ploti.model.version import ChangeRow, Version, VersionDigest, VersionSummary
+from ploti.model.webhook import DeliveryState, Ping
 
 assert_type(ploti.__version__, str)
 _ = ploti.nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
-_ = ploti.webhooks  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 page = ploti.feeds.subscriptions.events("sub_8f3k2m", cursor="evt_000000000042")
 assert_type(page, Page[Event | UnknownEvent, EventId])
@@ -71,3 +71,9 @@ async def awaited() -> None:
         assert_type(listed, AsyncPage[Dataset, str | None])
         assert_type([each async for each in listed], list[Dataset])
         assert_type(await client.admin.push("ds_a", "a.csv"), Outcome)
+
+
+made = ploti.webhooks.create("https://example.org/h", subscription_id="sub_8f3k2m")
+assert_type(made.secret, str)
+assert_type([each.state for each in ploti.webhooks.deliveries(made.id)], list[DeliveryState])
+assert_type(ploti.webhooks.verify(b"", {}, made.secret), Event | UnknownEvent | Ping)

@@ -70,6 +70,11 @@ def make_app() -> App:
     app.command("ploti.cli.demo:demo", name="demo", help=_DEMO)
     app.command("ploti.cli.serve:serve", name="serve", help=_SERVE)
     app.command(_feeds())
+    app.command(
+        "ploti.cli.webhooks:app",
+        name="webhooks",
+        help="Addresses that a subscription's events are sent to.",
+    )
     app.command(_admin())
     return app
 

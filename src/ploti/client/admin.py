@@ -29,6 +29,8 @@ class _Holds:
     show = method(endpoints.get_hold)
     release = method(endpoints.release_hold)
     discard = method(endpoints.discard_hold)
+    accepted = ListMethod(endpoints.list_accepted)
+    withdraw = method(endpoints.withdraw_accepted)
 
 
 class Holds(_Holds, Blocking):

@@ -8,6 +8,7 @@ from ploti.client.admin import Admin, AsyncAdmin
 from ploti.client.feeds import AsyncFeeds, Feeds
 from ploti.client.sides import AsyncSide, BlockingSide
 from ploti.client.transport import TIMEOUT
+from ploti.client.webhooks import AsyncWebhooks, Webhooks
 
 
 class Client(BlockingSide):
@@ -22,6 +23,7 @@ class Client(BlockingSide):
     ) -> None:
         super().__init__(key, url=url, timeout=timeout)
         self.feeds = Feeds(self)
+        self.webhooks = Webhooks(self)
         self.admin = Admin(self)
 
     def __enter__(self) -> Self:
@@ -43,6 +45,7 @@ class AsyncClient(AsyncSide):
     ) -> None:
         super().__init__(key, url=url, timeout=timeout)
         self.feeds = AsyncFeeds(self)
+        self.webhooks = AsyncWebhooks(self)
         self.admin = AsyncAdmin(self)
 
     async def close(self) -> None:

@@ -22,6 +22,8 @@ from ploti.client.calls import (
 )
 from ploti.errors import ConfigError, TransportError
 from ploti.model.admin import (
+    AcceptedFinding,
+    AcceptedPage,
     AdminDataset,
     AdminDatasetPage,
     Applied,
@@ -401,6 +403,27 @@ def release_hold(hold_id: str, *, note: str = "") -> Call[Hold]:
 def discard_hold(hold_id: str, *, note: str = "") -> Call[Hold]:
     """Throw the held version away: the current one stays."""
     return _decide(hold_id, "discard", note)
+
+
+def list_accepted(
+    dataset_id: str, *, cursor: str | None = None, limit: int | None = None
+) -> ListCall[AcceptedFinding, str | None]:
+    """Findings of a dataset that a release accepted, by id."""
+    return ListCall(
+        method="GET",
+        path=path("admin", "datasets", dataset_id, "accepted"),
+        query=query(cursor=cursor, limit=limit),
+        read=reads_list(AcceptedPage, lambda page: Listed(page, page.findings, page.next_cursor)),
+    )
+
+
+def withdraw_accepted(dataset_id: str, finding_id: str) -> Call[None]:
+    """Have an accepted finding hold versions of a dataset again."""
+    return Call(
+        method="DELETE",
+        path=path("admin", "datasets", dataset_id, "accepted", finding_id),
+        read=lambda _: None,
+    )
 
 
 def _decide(hold_id: str, decision: str, note: str) -> Call[Hold]:

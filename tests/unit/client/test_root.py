@@ -8,7 +8,7 @@ import pytest
 import ploti
 from ploti import errors
 
-LAZY = {"AsyncClient", "Client", "__version__", "feeds", "model", "sync"}
+LAZY = {"AsyncClient", "Client", "__version__", "feeds", "model", "sync", "webhooks"}
 
 
 def classes_of_errors() -> set[str]:
@@ -34,7 +34,7 @@ def test_the_root_shows_no_other_names() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["nothing", "webhooks", "_client"])
+@pytest.mark.parametrize("name", ["nothing", "webhook", "_client"])
 def test_a_name_that_is_not_there_is_an_attribute_error(name: str) -> None:
     with pytest.raises(AttributeError, match=name):
         getattr(ploti, name)
