@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import socket
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -33,9 +34,19 @@ def _is_loopback(host: object) -> bool:
 
 
 def _is_address(host: object) -> bool:
+    text = host.decode() if isinstance(host, bytes) else str(host)
     try:
-        ipaddress.ip_address(host.decode() if isinstance(host, bytes) else str(host))
+        ipaddress.ip_address(text)
     except ValueError:
+        return _is_old_address(text)
+    return True
+
+
+def _is_old_address(text: str) -> bool:
+    """Whether it is IPv4 as it used to be written too: 127.1, 0x7f000001."""
+    try:
+        socket.inet_aton(text)
+    except OSError:
         return False
     return True
 

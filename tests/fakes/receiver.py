@@ -54,6 +54,7 @@ class Receiver:
 
     def __init__(self) -> None:
         self.posts: list[Post] = []
+        self.arrived = asyncio.Event()
         self.answers: defaultdict[str, list[Answer]] = defaultdict(list)
         self.answer: Script = self._next
         self.url = ""
@@ -94,6 +95,7 @@ class Receiver:
         assert method == "POST"
         post = Post(path, headers, body, time.monotonic())
         self.posts.append(post)
+        self.arrived.set()
         return post
 
 

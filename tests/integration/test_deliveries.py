@@ -356,8 +356,7 @@ def test_a_lease_that_ran_out_is_anothers_and_its_outcomes_are_not_recorded(
             await lanes.release(A)
             receiver.answer = lambda post: Answer(after=0.3 if len(receiver.posts) == 1 else 0)
             late = asyncio.create_task(lanes.turn())
-            while not receiver.posts:
-                await asyncio.sleep(0.01)
+            await receiver.arrived.wait()
             lanes.clock.forward(minutes=2)
             await lanes.turn()
             await late

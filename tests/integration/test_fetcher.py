@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.abc import ResolveResult
+from tests.fakes.names import Names
 
 from ploti.errors import SourceError
 from ploti.model.wire import Instant
@@ -29,29 +30,6 @@ LOOPBACK = ("127.0.0.0/8",)
 DAY = "Sat, 17 Oct 2026 06:13:02 GMT"
 QUICK = Limits(connect=2, silence=2, total=10, pauses=(0, 0))
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-class Names(AbstractResolver):
-    """Answers a name with one list of addresses after another, the last again and again."""
-
-    def __init__(self, *answers: list[str]) -> None:
-        self.answers = list(answers)
-        self.asked = 0
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        answer = self.answers[min(self.asked, len(self.answers) - 1)]
-        self.asked += 1
-        return [
-            ResolveResult(
-                hostname=host, host=each, port=port, family=socket.AF_INET, proto=0, flags=0
-            )
-            for each in answer
-        ]
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 class Bench:

@@ -148,7 +148,7 @@ def test_slow_lanes_share_their_half_and_leave_the_rest_to_the_others() -> None:
     ],
 )
 def test_r145_an_address_that_cannot_be_a_webhooks(url: str) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"\w"):
         check_url(url)
 
 
