@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 from tests.fakes import synced
 from tests.fakes.feed import FakeFeed, FakeVersion, make_schema, refuse_all
@@ -401,7 +402,7 @@ def test_verify_names_the_bucket_of_a_cell_changed_by_hand(feed: FakeFeed, file:
     (parcels, permits) = found.datasets
     assert (parcels.matches, permits.matches) == (True, False)
     assert permits.buckets == [bucket_of("rec_b")]
-    assert f"bucket {bucket_of('rec_b')} (1 rows)" in permits.detail
+    assert f"bucket {bucket_of('rec_b')} (1 row)" in permits.detail
 
 
 @pytest.mark.parametrize(
@@ -445,11 +446,18 @@ def test_a_run_that_verifies_commits_nothing_that_differs(feed: FakeFeed, file: 
     assert_equal(file, version, "permits")
 
 
-def test_a_digest_of_a_later_kind_is_no_difference(feed: FakeFeed, file: Path) -> None:
+def test_a_digest_of_a_later_kind_is_no_difference(
+    feed: FakeFeed, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     synced.sync(feed, file)
-    synced.execute(file, "UPDATE _ploti.datasets SET content_digest = 'd2:00'")
+    later = msgspec.structs.replace(feed.digest(PERMITS, 1), content_digest="d2:00")
+    monkeypatch.setattr(feed, "digest", lambda *_: later)
     with pytest.raises(SyncError, match="too old"):
         verify(feed, synced.destination(file))
+    feed.release(PERMITS, SCHEMA, rows(a=3))
+    with pytest.raises(SyncError, match="too old"):
+        synced.sync(feed, file, options=Options(verify=True))
+    assert synced.held(file)[PERMITS] == (1, "held")
 
 
 def test_only_what_is_chosen_is_synced_and_another_choice_is_taken_up(
@@ -468,6 +476,18 @@ def test_only_what_is_chosen_is_synced_and_another_choice_is_taken_up(
     synced.sync(feed, file, chosen=frozenset({PARCELS}))
     synced.sync(feed, file)
     assert_equal(file, feed.datasets[PERMITS].versions[2], "permits")
+
+
+def test_a_choice_that_the_subscription_does_not_deliver_is_refused_and_nothing_changed(
+    feed: FakeFeed, file: Path
+) -> None:
+    nothing = DatasetId("ds_nothing")
+    with pytest.raises(ConfigError, match="does not deliver ds_nothing"):
+        synced.sync(feed, file, chosen=frozenset({PERMITS, nothing}))
+    synced.sync(feed, file, chosen=frozenset({PERMITS}))
+    with pytest.raises(ConfigError, match="does not deliver ds_nothing"):
+        synced.sync(feed, file, chosen=frozenset({nothing}))
+    assert synced.held(file) == {PERMITS: (1, "held")}
 
 
 def test_a_table_has_the_name_that_it_was_given_for_good(feed: FakeFeed, file: Path) -> None:

@@ -135,11 +135,16 @@ class Run:
 
     def _choose(self) -> None:
         """Take up another choice of datasets; what is newly chosen is loaded in its time."""
-        first = self._ledger.holdings.cursor is None
-        delivered = [] if first else [each.dataset_id for each in self._feed.manifest().datasets]
-        self._ledger.choose(
-            self._chosen, choose(self._ledger.holdings, self._chosen, delivered=delivered)
-        )
+        holdings = self._ledger.holdings
+        delivered = {each.dataset_id for each in self._feed.manifest().datasets}
+        unknown = sorted(self._chosen - delivered - holdings.datasets.keys())
+        if unknown:
+            raise ConfigError(
+                f"The subscription does not deliver {', '.join(unknown)}: "
+                "`ploti feeds subscriptions manifest` shows what it delivers"
+            )
+        later = () if holdings.cursor is None else delivered
+        self._ledger.choose(self._chosen, choose(holdings, self._chosen, delivered=later))
 
     def _read_page(self, cursor: EventId, wait: int) -> EventPage | None:
         """The events after the cursor; None where the manifest had to be read instead."""
@@ -258,6 +263,6 @@ def _check_table_name(name: str | None, chosen: frozenset[DatasetId], ledger: Le
     table = ledger.held(dataset_id).table
     if table not in (None, name):
         raise ConfigError(
-            f"{dataset_id} is kept in table {table} here: leave --table-name out, or drop that"
-            " table's destination and sync anew"
+            f"{dataset_id} is kept in table {table} here: leave --table-name out, or sync into"
+            " another destination"
         )
