@@ -89,22 +89,63 @@ def read_until(process: subprocess.Popen[str], moment: str) -> dict[str, object]
 def test_it_syncs_tells_and_proves(server: FeedServer, file: Path) -> None:
     done = sync(server, file)
     assert done.returncode == 0, done.stderr
-    assert "permits" in done.stdout
+    assert done.stdout.splitlines()[1].split() == ["permits", "1", "current", "ds_permits", "-"]
     assert "Next: ploti feeds verify" in done.stdout
     assert done.stderr == ""
     server.feed.release(PERMITS, SCHEMA, rows(1, 3))
     to = ("--to", f"duckdb:{file}")
     behind = ploti(server, "status", SUBSCRIPTION, *to)
-    assert (behind.returncode, "version 1 is held, 2 is current" in behind.stdout) == (3, True)
+    assert (behind.returncode, "the copy has version 1, 2 is current" in behind.stdout) == (3, True)
     told = json.loads(sync(server, file, "--json").stdout)
     assert (told["applies"], told["datasets"][0]["version"]) == (1, 2)
     assert ploti(server, "status", SUBSCRIPTION, *to).returncode == 0
-    assert ploti(server, "verify", SUBSCRIPTION, *to).returncode == 0
+    equal = ploti(server, "verify", SUBSCRIPTION, *to)
+    assert equal.returncode == 0
+    assert equal.stdout.splitlines()[1].split() == ["permits", "2", "equal", "-"]
     synced.execute(file, "UPDATE permits SET units = 9 WHERE no = '1'")
     differs = ploti(server, "verify", SUBSCRIPTION, *to, "--json")
     assert differs.returncode == 5
     assert len(json.loads(differs.stdout)["datasets"][0]["buckets"]) == 1
     assert "differs" in ploti(server, "verify", SUBSCRIPTION, *to).stdout
+
+
+def test_its_flags_do_what_they_say(server: FeedServer, file: Path) -> None:
+    other = DatasetId("ds_parcels")
+    server.feed.join(other)
+    server.feed.release(other, SCHEMA, rows(3))
+    flags = ("--dataset", PERMITS, "--verify", "--on-removed", "drop")
+    assert sync(server, file, *flags, "--table-name", "mine").returncode == 0
+    assert synced.query(file, "SELECT count(*) FROM mine") == [(2,)]
+    assert synced.held(file) == {PERMITS: (1, "held")}
+    assert any(path.endswith("/versions/1/digest") for path in server.seen)
+    server.feed.leave(PERMITS)
+    assert sync(server, file, *flags).returncode == 0
+    assert synced.query(file, "FROM duckdb_tables() WHERE table_name = 'mine'") == []
+
+
+def test_a_program_syncs_by_the_sdk(server: FeedServer, file: Path) -> None:
+    program = "import ploti, sys; print(ploti.feeds.sync('sub_test', to='duckdb:' + sys.argv[1]))"
+    given = command(server)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(file)],
+        env=given["env"],
+        text=True,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert "loads=1" in done.stdout, done.stderr
+    assert synced.held(file) == {PERMITS: (1, "held")}
+
+
+def test_where_no_table_is_made_none_is_to_be_proved(file: Path) -> None:
+    feed = FakeFeed()
+    feed.join(PERMITS)
+    with serve(feed) as server:
+        done = sync(server, file)
+    assert (done.returncode, "waiting" in done.stdout) == (0, True)
+    assert "verify" not in done.stdout
+    assert f"Next: ploti feeds subscriptions show {SUBSCRIPTION}" in done.stdout
 
 
 def test_an_expired_cursor_is_recovered_from_and_said(server: FeedServer, file: Path) -> None:

@@ -15,6 +15,7 @@ from ploti.cli.output import Json, print_json, print_next, print_table
 from ploti.client.connection import Client
 from ploti.sync import calls
 from ploti.sync.destinations import LOCK_TIMEOUT
+from ploti.sync.held import State
 from ploti.sync.progress import Moment, Progress
 from ploti.sync.result import Result
 from ploti.sync.status import Status
@@ -25,6 +26,9 @@ To = Annotated[str, Parameter(help="The destination: duckdb:FILE.")]
 LockTimeout = Annotated[
     float, Parameter(help="Seconds to wait while another program has the destination open.")
 ]
+
+_SHOWN = {State.HELD: "current"}
+"""States in other words for people, to whom a *held* version is one that waits for review."""
 
 _LOUD = {Moment.RELOADING, Moment.STUCK, Moment.LEAVING, Moment.RETRYING}
 _TOLD = {*_LOUD, Moment.COMMITTED}
@@ -125,7 +129,13 @@ def _show_result(result: Result, subscription: str, *, json: bool, quiet: bool) 
     print_table(
         ["table", "version", "state", "dataset", "reason"],
         [
-            [each.table, each.version, each.state, each.dataset_id, each.reason]
+            [
+                each.table,
+                each.version,
+                _SHOWN.get(each.state, each.state),
+                each.dataset_id,
+                each.reason,
+            ]
             for each in result.datasets
         ],
         empty="The subscription delivers no dataset yet.",
@@ -134,7 +144,10 @@ def _show_result(result: Result, subscription: str, *, json: bool, quiet: bool) 
         print(f"These could not be made equal to their versions: {', '.join(result.differing)}")
     elif result.behind:
         print(f"Not up to date: {', '.join(result.behind)}. The next sync tries again.")
-    print_next(f"ploti feeds verify {subscription} --to {result.destination}")
+    if any(each.table for each in result.datasets):
+        print_next(f"ploti feeds verify {subscription} --to {result.destination}")
+    else:
+        print_next(f"ploti feeds subscriptions show {subscription}")
 
 
 def status(
@@ -156,7 +169,7 @@ def status(
 
 def _show_status(found: Status, subscription: str) -> None:
     print_table(
-        ["dataset", "standing", "held", "current", "table", "why"],
+        ["dataset", "standing", "copy", "current", "table", "why"],
         [
             [each.dataset_id, each.standing, each.held, each.current, each.table, each.detail]
             for each in found.datasets
@@ -194,6 +207,9 @@ def _show_verified(found: Verified) -> None:
     words = {True: "equal", False: "differs", None: "not checked"}
     print_table(
         ["table", "version", "result", "detail"],
-        [[each.table, each.version, words[each.matches], each.detail] for each in found.datasets],
-        empty="Nothing is held yet.",
+        [
+            [each.table, each.version, words[each.matches], None if each.matches else each.detail]
+            for each in found.datasets
+        ],
+        empty="No table has a version yet.",
     )

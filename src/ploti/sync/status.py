@@ -176,4 +176,4 @@ def judge(
         return Standing.EXPIRED, "its events are past retention: sync loads the current version"
     if held.version is None:
         return Standing.BEHIND, "not loaded yet"
-    return Standing.BEHIND, f"version {held.version} is held, {entry.version} is current"
+    return Standing.BEHIND, f"the copy has version {held.version}, {entry.version} is current"

@@ -6,7 +6,7 @@ from ploti.errors import ApiError, ExitStatus, Forbidden, RateLimited, SyncError
 from ploti.errors import Unavailable as ServerUnavailable
 from ploti.model.digest import PREFIX, Buckets
 from ploti.model.ids import DatasetId
-from ploti.model.version import Version
+from ploti.model.version import Version, VersionDigest
 from ploti.model.wire import Value
 from ploti.sync.destination import Destination, Session, TableError
 from ploti.sync.feed import Feed
@@ -58,13 +58,13 @@ def _has_rows(held: Held) -> bool:
 def _verify_one(feed: Feed, session: Session, held: Held) -> Verification:
     table, number = held.table or "", held.version or 0
     try:
-        wanted = Buckets.from_wire(feed.digest(held.dataset_id, number).buckets)
+        digest = feed.digest(held.dataset_id, number)
         schema = feed.schema(held.dataset_id, number)
     except (Unauthenticated, Forbidden, RateLimited, ServerUnavailable):
         raise
     except ApiError as error:
         return _result(held, matches=None, detail=f"cannot be checked: {error}")
-    check_prefix(held.content_digest or PREFIX)
+    wanted = _read_buckets(digest)
     try:
         with session.transaction() as transaction:
             found = transaction.buckets(table, schema)
@@ -90,15 +90,15 @@ def _result(
 
 def read_wanted(feed: Feed, version: Version) -> Buckets:
     """The buckets of a version; raises SyncError where this release cannot compute its digest."""
-    check_prefix(version.content_digest)
-    return Buckets.from_wire(feed.digest(version.dataset_id, version.version).buckets)
+    return _read_buckets(feed.digest(version.dataset_id, version.version))
 
 
-def check_prefix(content_digest: str) -> None:
+def _read_buckets(digest: VersionDigest) -> Buckets:
     """Refuse a digest made by later rules: that is no difference in the copy."""
-    if not content_digest.startswith(PREFIX):
-        kind = content_digest.partition(":")[0]
+    if not digest.content_digest.startswith(PREFIX):
+        kind = digest.content_digest.partition(":")[0]
         raise SyncError(f"The server's digests are of kind {kind}: this ploti is too old for them")
+    return Buckets.from_wire(digest.buckets)
 
 
 def describe(found: Buckets, wanted: Buckets) -> str | None:
@@ -116,4 +116,5 @@ def describe(found: Buckets, wanted: Buckets) -> str | None:
 
 
 def _rows(found: int, wanted: int) -> str:
-    return f"{found} rows" if found == wanted else f"{found} rows, should be {wanted}"
+    rows = "1 row" if found == 1 else f"{found} rows"
+    return rows if found == wanted else f"{rows}, should be {wanted}"
