@@ -1,4 +1,4 @@
-"""Cases A18, A40 to A46 and A87: web sources that answer late, short, packed or with a page."""
+"""Cases A18, A40 to A47 and A87: web sources that answer late, short, packed or with a page."""
 
 import asyncio
 import hashlib
@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.cases.cases import case
+from tests.cases.cases import FOLDER, case
 from tests.cases.serving import Script, serving
 from tests.fakes.builds import Builds, declare
-from tests.fakes.world import World, play
+from tests.fakes.world import World, play, stream
 
 from ploti.errors import SourceError
 from ploti.model.admin import OutcomeKind
@@ -18,7 +18,7 @@ from ploti.model.wire import Instant, plain
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
 from ploti.server.adapters.fetcher import SourceFetcher, fetcher
 from ploti.server.build.candidate import Candidate
-from ploti.server.service.check_source import check_source
+from ploti.server.service.check_source import check_source, push_state
 from ploti.server.service.plan_check import READ_WHOLE_EVERY
 from ploti.server.sources.declaration import Source
 
@@ -85,7 +85,7 @@ def test_a18_a_source_that_throttles_is_given_the_time_that_it_asks_for(
 def test_what_is_no_whole_table_is_a_failed_read(
     number: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A40 a page in place of a table, A41 an empty body, A42 700 of 1,457 bytes, A87 a false length."""
+    """A40 a page in place of a table, A41 an empty body, A42 700 of 1,457 bytes, A87 too few."""
     fetching = Fetching(number, tmp_path, monkeypatch)
     refused = fetching.refused().replace(",", "")
     assert str(fetching.case["expect"].get("reason_has", "empty")) in refused
@@ -133,5 +133,37 @@ def test_a45_a_tag_that_lies_delays_a_version_and_cannot_hide_it_for_ever(tmp_pa
         assert outcome.outcome is OutcomeKind.RELEASED
         assert outcome.counts is not None
         assert plain(outcome.counts) == expected["counts"]
+
+    play(tmp_path, story)
+
+
+def test_a47_a_source_that_loses_its_rows_for_one_check_is_held_and_mends_itself(
+    tmp_path: Path,
+) -> None:
+    """A47: held for data_check, one delayed event; the next whole read discards what is held."""
+    given = case("A47")
+
+    async def story(world: World) -> None:
+        parts = replace(world.parts, fetcher=loopback_fetcher(world.blobs), max_source=1 << 20)
+        permits = DatasetId("ds_permits")
+        full = (FOLDER / given["serve"]["routes"][0]["sequence"][1]["body_file"]).read_text()
+        async with serving(Script(given["serve"])) as base:
+            source = {"kind": "http", "url": base + "/data.csv"}
+            await world.declare(source=source, key=given["given"]["key"])
+            subscription = await world.subscribe()
+            chunks = stream(full.encode())
+            await push_state(parts, permits, name="a.csv", chunks=chunks, dry_run=False)
+            outcomes = [
+                await check_source(parts, permits) for _ in range(given["expect"]["checks"])
+            ]
+        assert [outcome.outcome for outcome in outcomes] == ["held", "unchanged"]
+        assert outcomes[0].hold is not None
+        assert outcomes[0].hold.reason == "data_check"
+        assert await world.told(subscription.id) == [
+            ("added", None),
+            ("resync_required", 1, "first_version"),
+            ("delayed", 1, "data_check"),
+        ]
+        assert [hold.state for hold in await world.holds()] == ["discarded"]
 
     play(tmp_path, story)

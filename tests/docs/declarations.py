@@ -58,6 +58,20 @@ HOLDS = {
         f"`{declaration.MIN_ROW_RATIO}`",
         "A version with less than this share of the rows before is held, from 20 rows on.",
     ),
+    "max_id_turnover": (
+        f"`{declaration.MAX_ID_TURNOVER}`",
+        "More than this share of the record ids gone is held; `off` never. From 20 rows on.",
+    ),
+    "min_filled_ratio": (
+        f"`{declaration.MIN_FILLED_RATIO}`",
+        "A column whose share of values falls to this part of what it was is held; `off` never. "
+        "From 20 values on.",
+    ),
+    "max_extent_shift": (
+        f"`{declaration.MAX_EXTENT_SHIFT:g}`",
+        "A box that reaches beyond the one before by more than so many times its size is held; "
+        "`off` never. From 20 rows on.",
+    ),
 }
 
 
@@ -93,7 +107,7 @@ def declarations() -> str:
         "## Not built yet",
         "These are refused with a clear error, so that none is obeyed by half: "
         f"{codes(not_built.SETTINGS)}; of `source` {codes(not_built.SOURCE)} and the kinds "
-        f"{codes(not_built.KINDS)}; of `holds` {codes(not_built.HOLDS)}; `continuation` "
+        f"{codes(not_built.KINDS)}; `continuation` "
         f"{codes(not_built.CONTINUATIONS)}.",
     )
 

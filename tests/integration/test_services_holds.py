@@ -7,12 +7,12 @@ import pytest
 from tests.fakes.world import PERMITS, World, many, play, table
 
 from ploti.errors import Conflict, NotFound
-from ploti.model.admin import HoldState, OutcomeKind
+from ploti.model.admin import AcceptedFinding, HoldState, OutcomeKind
 from ploti.model.event import HoldReason
 from ploti.model.ids import HoldId
 from ploti.server.service.read_catalogue import get_dataset, get_schema, list_versions
 from ploti.server.service.read_version import get_digest
-from ploti.server.service.review_hold import get_hold, list_holds
+from ploti.server.service.review_hold import get_hold, list_accepted, list_holds, withdraw_accepted
 from ploti.server.service.sweep_blobs import sweep_blobs
 
 Play = Callable[[Callable[[World], Awaitable[None]]], None]
@@ -262,5 +262,66 @@ def test_holds_are_listed_newest_first_in_pages_and_by_state(run: Play) -> None:
         assert [hold.version for hold in await world.holds(HoldState.REPLACED)] == [3, 2]
         with pytest.raises(NotFound):
             await world.read(lambda tx: get_hold(tx, HoldId("hold_none")))
+
+    run(story)
+
+
+async def accepted(world: World) -> list[AcceptedFinding]:
+    page = await world.read(lambda tx: list_accepted(tx, PERMITS, cursor=None, limit=500))
+    return page.findings
+
+
+def test_what_a_release_accepted_holds_no_later_version_that_is_not_worse(run: Play) -> None:
+    async def story(world: World) -> None:
+        await world.declare()
+        await world.push(many(100))
+        held = await world.push(many(60))
+        assert held.hold is not None
+        await world.release(held.hold.id, note="A county left.")
+        assert [(each.kind, each.measure, each.note) for each in await accepted(world)] == [
+            ("few_rows", 60, "A county left.")
+        ]
+        await world.push(many(80))
+        again = await world.push(many(55))
+        assert again.outcome is OutcomeKind.RELEASED
+        await world.push(many(80))
+        assert (await world.push(many(53))).outcome is OutcomeKind.HELD
+
+    run(story)
+
+
+def test_an_accepted_finding_that_is_withdrawn_holds_again(run: Play) -> None:
+    async def story(world: World) -> None:
+        await world.declare()
+        await world.push(many(100))
+        held = await world.push(many(60))
+        assert held.hold is not None
+        await world.release(held.hold.id)
+        [finding] = await accepted(world)
+        await world.write(lambda tx: withdraw_accepted(tx, PERMITS, finding.id))
+        with pytest.raises(NotFound, match="no accepted finding"):
+            await world.write(lambda tx: withdraw_accepted(tx, PERMITS, finding.id))
+        await world.push(many(100))
+        assert (await world.push(many(60))).outcome is OutcomeKind.HELD
+
+    run(story)
+
+
+def test_a_hold_replaced_by_one_whose_findings_are_all_accepted_is_released_r083(
+    run: Play,
+) -> None:
+    async def story(world: World) -> None:
+        await world.declare()
+        subscription = await world.subscribe()
+        await world.push(many(100))
+        first = await world.push(many(60))
+        assert first.hold is not None
+        await world.release(first.hold.id)
+        await world.push(many(100))
+        assert (await world.push(many(30))).outcome is OutcomeKind.HELD
+        assert (await world.push(many(62))).outcome is OutcomeKind.RELEASED
+        assert [hold.state for hold in await world.holds()] == ["replaced", "released"]
+        told = await world.told(subscription.id)
+        assert told[-2:] == [("delayed", 3, "data_check"), ("updated", 5)]
 
     run(story)

@@ -16,7 +16,7 @@ from ploti.cli.output import (
     text,
 )
 from ploti.client.connection import Client
-from ploti.model.admin import Hold, HoldPage, HoldState
+from ploti.model.admin import AcceptedPage, Hold, HoldPage, HoldState
 
 app = App(
     name="holds",
@@ -25,6 +25,7 @@ app = App(
 )
 
 Id = Annotated[str, Parameter(help="A hold's id: hold_…")]
+DatasetId = Annotated[str, Parameter(help="A dataset's id: ds_…")]
 Note = Annotated[str, Parameter(help="Why, for those who look later.")]
 State = Annotated[
     HoldState | None, Parameter(help="Only those that stand so; `open` ones wait for review.")
@@ -77,6 +78,34 @@ def discard(hold: Id, /, *, note: Note = "", json: Json = False) -> None:
     _print(found, json=json)
 
 
+@app.command
+def accepted(
+    dataset: DatasetId,
+    /,
+    *,
+    withdraw: Annotated[
+        str | None, Parameter(help="The id of a finding that is to hold versions again.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List what releases of a dataset accepted: it holds no version again that is not worse."""
+    with Client() as client:
+        if withdraw is not None:
+            client.admin.holds.withdraw(dataset, withdraw)
+        found = [*client.admin.holds.accepted(dataset, limit=500)]
+    if json:
+        print_json(AcceptedPage(findings=found, next_cursor=None))
+        return
+    print_table(
+        ["id", "kind", "finding", "accepted", "by", "note"],
+        [
+            [each.id, each.kind, each.message, each.accepted_at, each.accepted_by, each.note]
+            for each in found
+        ],
+        empty="Nothing is accepted.",
+    )
+
+
 def _print(hold: Hold, *, json: bool) -> None:
     if json:
         print_json(hold)
@@ -100,7 +129,8 @@ def _print(hold: Hold, *, json: bool) -> None:
         }
     )
     for finding in hold.findings:
-        print(f"\n{text(finding.reason or 'noted')}: {text(finding.message)}")
+        weight = finding.reason or ("accepted before" if finding.accepted else "noted")
+        print(f"\n{text(weight)}: {text(finding.message)}")
         for example in finding.examples:
             print(f"  {text(example)}")
     if hold.state is HoldState.OPEN:

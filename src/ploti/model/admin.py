@@ -39,12 +39,41 @@ class Outcome(Value, kw_only=True):
 
 
 class Finding(Value, kw_only=True):
-    """One thing that a review found, with its numbers and a few examples."""
+    """One thing that a review found, with its numbers and a few examples.
+
+    `subject` is what it was found of, such as a column, and `measure` how bad it is. One that was
+    accepted before, and is not worse, gives no reason to hold.
+    """
 
     reason: HoldReason | None
     kind: str
     message: str
     examples: list[str] = []
+    subject: str = ""
+    measure: float | None = None
+    accepted: bool = False
+
+
+class AcceptedFinding(Value, kw_only=True):
+    """A finding accepted by the release of a version that was held for it."""
+
+    id: str
+    dataset_id: DatasetId
+    kind: str
+    subject: str
+    measure: float | None
+    message: str
+    hold_id: HoldId
+    accepted_at: Instant
+    accepted_by: str
+    note: str | None
+
+
+class AcceptedPage(Value, kw_only=True):
+    """The accepted findings of a dataset, by id."""
+
+    findings: list[AcceptedFinding]
+    next_cursor: str | None
 
 
 class HoldState(StrEnum):

@@ -7,7 +7,7 @@ import yaml
 
 from ploti.errors import InvalidInput
 from ploti.server.sources import not_built
-from ploti.server.sources.declaration import Declaration, Points, Source, parse_declaration
+from ploti.server.sources.declaration import Declaration, Holds, Points, Source, parse_declaration
 from ploti.server.sources.written import as_written, canonical, changed_settings, reading_key
 
 WHOLE = """
@@ -67,8 +67,10 @@ def test_off_is_taken_as_yaml_reads_it_and_as_a_text() -> None:
     for off in (False, "off"):
         parsed = parse_declaration(whole(holds=off, geometry={"precision": off}))
         assert (parsed.holds.min_row_ratio, parsed.geometry, parsed.precision) == (None, None, None)
-        ratio_off = parse_declaration(whole(holds={"min_row_ratio": off}))
-        assert ratio_off.holds == parsed.holds
+        each = dict.fromkeys(Holds.__struct_fields__, off)
+        assert parse_declaration(whole(holds=each)).holds == parsed.holds
+        one = parse_declaration(whole(holds={"max_extent_shift": off})).holds
+        assert one == Holds(max_extent_shift=None)
 
 
 def test_every_fault_is_named_with_its_setting() -> None:
@@ -104,6 +106,8 @@ def test_every_fault_is_named_with_its_setting() -> None:
         ({"check_every": "367d"}, "check_every", "over a year"),
         ({"check_every": 24}, "check_every", "must be a text"),
         ({"paused": "yes"}, "paused", "must be true or false"),
+        ({"holds": {"max_extent_shift": -1}}, "holds.max_extent_shift", "a number from 0 on"),
+        ({"holds": {"max_id_turnover": 2}}, "holds.max_id_turnover", "from 0 to 1"),
         ({"geometry": {"longitude": "x"}}, "geometry.latitude", "is missing, beside longitude"),
         ({"geometry": {"longitude": "x", "latitude": "x"}}, "geometry.latitude", "so is longitude"),
         ({"geometry": {"precision": 5e-9}}, "geometry.precision", "power of ten"),
@@ -135,8 +139,6 @@ def test_a_setting_that_nothing_obeys_yet_is_an_error_that_says_so() -> None:
         assert faults(whole(**{name: "x"})) == {name: "is not built yet: leave it out"}
     for name in not_built.SOURCE:
         assert faults(whole(source={name: "x"})) == {f"source.{name}": _LATER}
-    for name in not_built.HOLDS:
-        assert faults(whole(holds={name: 1})) == {f"holds.{name}": _LATER}
     for word in not_built.CONTINUATIONS:
         told = f"'{word}' is not built yet: off so far"
         assert faults(whole(continuation=word)) == {"continuation": told}

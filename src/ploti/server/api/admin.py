@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from litestar import Router, get, post, put
+from litestar import Router, delete, get, post, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter
 
 from ploti.errors import Code
 from ploti.model.admin import (
+    AcceptedPage,
     AdminDataset,
     AdminDatasetPage,
     Applied,
@@ -207,12 +208,34 @@ async def discard_hold(
     )
 
 
+@get("/datasets/{dataset:str}/accepted", opt=_ONE)
+async def list_accepted(
+    caller: NamedDependency[Caller],
+    *,
+    dataset: FromPath[DatasetId],
+    cursor: Cursor = None,
+    limit: Limit = PAGE,
+) -> AcceptedPage:
+    """Findings that a release accepted: they hold no version again that is not worse."""
+    return await caller.read(
+        lambda tx, _: review_hold.list_accepted(tx, dataset, cursor=cursor, limit=limit)
+    )
+
+
+@delete("/datasets/{dataset:str}/accepted/{finding:str}", opt=_ONE)
+async def withdraw_accepted(
+    caller: NamedDependency[Caller], *, dataset: FromPath[DatasetId], finding: FromPath[str]
+) -> None:
+    """Have an accepted finding hold versions again."""
+    await caller.write(lambda tx, _: review_hold.withdraw_accepted(tx, dataset, finding))
+
+
 ROUTER = Router(
     "/v1/admin",
     route_handlers=[
         *(list_admin_datasets, get_admin_dataset, apply_dataset, check_dataset, push_state),
         *(pause_dataset, resume_dataset, remove_dataset, get_status),
-        *(list_holds, get_hold, release_hold, discard_hold),
+        *(list_holds, get_hold, release_hold, discard_hold, list_accepted, withdraw_accepted),
     ],
     opt={PERMISSION: ADMIN},
     tags=["admin"],

@@ -9,6 +9,7 @@ from ploti.model.ids import DatasetId
 from ploti.model.schema import Schema, SchemaChange
 from ploti.model.version import BucketDigest, Counts
 from ploti.model.wire import Value
+from ploti.server.build.measures import Measures
 from ploti.server.sources.declaration import Declaration
 
 
@@ -72,7 +73,8 @@ class Candidate(Value, kw_only=True, tag="candidate"):
 
     `state_digest` tells two states of a source apart whatever ids their records got. With a
     `key_fault` nothing was matched: there are no counts, digest or files, and the candidate can
-    only be discarded. A first version and one with a MAJOR change have no changes file (S-15).
+    only be discarded. `before` and `after` measure the base and this, where there are both. A
+    first version and one with a MAJOR change have no changes file (S-15).
     """
 
     schema: Schema
@@ -85,6 +87,8 @@ class Candidate(Value, kw_only=True, tag="candidate"):
     files: list[BuiltFile]
     findings: list[Finding]
     key_fault: KeyFault | None
+    before: Measures | None = None
+    after: Measures | None = None
 
 
 class Unchanged(Value, kw_only=True, tag="unchanged"):

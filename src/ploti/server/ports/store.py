@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from ploti.model.admin import BuildUnderWay, FailingSource, HoldState, Queue, Sizes
+from ploti.model.admin import AcceptedFinding, BuildUnderWay, FailingSource, HoldState, Queue, Sizes
 from ploti.model.event import EventType
 from ploti.model.ids import (
     DatasetId,
@@ -190,6 +190,18 @@ class Holds(Protocol):
         self, *, before: tuple[Instant, HoldId] | None, limit: int, state: HoldState | None
     ) -> list[ListedHold]:
         """Holds that began before another one, newest first."""
+        ...
+
+    def accept(self, finding: AcceptedFinding) -> None:
+        """Keep an accepted finding, in place of the dataset's one of its kind and subject."""
+        ...
+
+    def accepted(self, dataset_id: DatasetId) -> list[AcceptedFinding]:
+        """The accepted findings of a dataset, by id."""
+        ...
+
+    def withdraw(self, finding_id: str) -> None:
+        """Forget an accepted finding."""
         ...
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from ploti.model.admin import Finding
+from collections.abc import Sequence
+
+from ploti.model.admin import AcceptedFinding, Finding
 from ploti.model.event import HoldReason
 from ploti.model.schema import FIRST, Level, SchemaChange
 from ploti.model.version import ResyncReason
 from ploti.model.wire import Value
 from ploti.server.build.candidate import Base, Candidate, KeyFault
+from ploti.server.release.accepted import with_accepted
+from ploti.server.release.thresholds import measured
 from ploti.server.sources.declaration import Holds
-
-ENOUGH = 20
-"""A threshold needs at least this many records to say anything (domain, 'Holds')."""
 
 _PRECEDENCE = list(HoldReason)
 
@@ -24,18 +25,26 @@ class Verdict(Value, kw_only=True):
     releasable: bool
 
 
-def review(candidate: Candidate, *, base: Base | None, holds: Holds) -> Verdict:
+def review(
+    candidate: Candidate,
+    *,
+    base: Base | None,
+    holds: Holds,
+    accepted: Sequence[AcceptedFinding] = (),
+) -> Verdict:
     """Whether a candidate is released or held, with all that was found.
 
+    What was accepted by the release of an earlier version holds this one only where it is worse.
     A first version is reviewed for its key alone. Of several reasons the first of `schema_review`,
     `data_check`, `processing` is shown. With a faulty key nothing was built that could be released.
     """
-    findings = [
+    found = [
         *candidate.findings,
         *_schema_findings(candidate.schema_change),
         *_key_findings(candidate.key_fault),
-        *_row_findings(candidate.row_count, base=base, holds=holds),
+        *measured(candidate, base=base, holds=holds),
     ]
+    findings = with_accepted(found, accepted)
     reasons = [finding.reason for finding in findings if finding.reason is not None]
     return Verdict(
         reason=min(reasons, key=_PRECEDENCE.index, default=None),
@@ -79,6 +88,7 @@ def _schema_findings(change: SchemaChange | None) -> list[Finding]:
         Finding(
             reason=HoldReason.SCHEMA_REVIEW,
             kind="schema_major",
+            subject=_describe(change),
             message=f"The schema goes from {change.from_} to {change.to}: {_describe(change)}",
         )
     ]
@@ -110,21 +120,6 @@ def _key_findings(fault: KeyFault | None) -> list[Finding]:
             kind="key_fault",
             message=f"The key does not tell the rows apart; {', '.join(parts)}",
             examples=fault.examples,
-        )
-    ]
-
-
-def _row_findings(rows: int, *, base: Base | None, holds: Holds) -> list[Finding]:
-    ratio = holds.min_row_ratio
-    if base is None or ratio is None or base.row_count < ENOUGH:
-        return []
-    if rows >= ratio * base.row_count:
-        return []
-    return [
-        Finding(
-            reason=HoldReason.DATA_CHECK,
-            kind="few_rows",
-            message=f"{rows} rows, where the version before has {base.row_count}: "
-            f"less than {ratio:.0%} of them",
+            measure=fault.repeated_keys + fault.null_rows,
         )
     ]

@@ -34,6 +34,7 @@ from ploti.server.build.candidate import (
 )
 from ploti.server.build.layout import EXPORTED, LISTED
 from ploti.server.ports.building import Engine, NextVersion, Reader, Written
+from ploti.server.service.measure_version import find_hints, measure
 from ploti.server.service.shape_state import State, shape_state
 
 
@@ -112,7 +113,18 @@ def _next(state: State, order: BuildOrder, base: Base, engine: Engine) -> Candid
         with_changes=change is None or change.level is not Level.MAJOR,
     )
     written = engine.write_next(step, schema=state.schema, version=order.version)
-    return _candidate(state, order, engine, counts=counts, change=change, written=written)
+    built = _candidate(state, order, engine, counts=counts, change=change, written=written)
+    return _measured(built, base, f"{order.folder}/{written.snapshot.name}", engine)
+
+
+def _measured(built: Candidate, base: Base, snapshot: str, engine: Engine) -> Candidate:
+    hints = find_hints(engine, built.schema_change, before=base.snapshot, after=snapshot)
+    return msgspec.structs.replace(
+        built,
+        findings=[*built.findings, *hints],
+        before=measure(engine, base.snapshot, rows=base.row_count),
+        after=measure(engine, snapshot, rows=built.row_count),
+    )
 
 
 def _candidate(
@@ -179,6 +191,4 @@ def _schema_file(
         schema_version=change.to if change else before,
         change=change,
     )
-    return engine.write_text(
-        encode(document), role=FileRole.SCHEMA, name="schema.json", rows=0
-    )
+    return engine.write_text(encode(document), role=FileRole.SCHEMA, name="schema.json", rows=0)

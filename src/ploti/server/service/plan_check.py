@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import assert_never
 
 from ploti.errors import SourceError
+from ploti.model.admin import AcceptedFinding
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant, Value
 from ploti.server.build.candidate import Base, Broken, BuildResult, Candidate, Unchanged
@@ -38,6 +39,7 @@ class Job(Value, kw_only=True):
     dataset: DatasetRow
     hold: HoldRow | None
     known: list[Known]
+    accepted: list[AcceptedFinding]
     base: Base | None
 
     @property
@@ -82,6 +84,7 @@ def prepare(tx: Transaction, attempt: AttemptRow, *, source: Source | None) -> J
         dataset=dataset,
         hold=tx.holds.open_of(dataset.id),
         known=list(states.values()),
+        accepted=tx.holds.accepted(dataset.id),
         base=_base(tx, dataset),
     )
 
@@ -122,7 +125,7 @@ def plan(job: Job, result: BuildResult) -> Plan:
             if role is not None:
                 return Same(role=role)
             holds = job.dataset.declaration.holds
-            verdict = review(result, base=job.base, holds=holds)
+            verdict = review(result, base=job.base, holds=holds, accepted=job.accepted)
             return Take(candidate=result, verdict=verdict)
         case _:
             assert_never(result)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ploti.errors import Conflict, NotFound
-from ploti.model.admin import Hold, HoldPage, HoldState
-from ploti.model.ids import HoldId
+from ploti.model.admin import AcceptedFinding, AcceptedPage, Hold, HoldPage, HoldState
+from ploti.model.ids import DatasetId, HoldId
 from ploti.model.wire import Instant
 from ploti.server.membership.principal import Principal
 from ploti.server.ports.rows import HoldRow, ListedHold
@@ -38,7 +38,7 @@ def get_hold(tx: Transaction, hold_id: HoldId) -> Hold:
 def release_hold(
     tx: Transaction, hold_id: HoldId, *, by: Principal, note: str, now: Instant
 ) -> Hold:
-    """Release a held version with its events (R-081).
+    """Release a held version with its events (R-081), and accept what it was held for.
 
     Raises NotFound, and Conflict where the hold has ended or its version cannot be released.
     """
@@ -49,6 +49,7 @@ def release_hold(
             "it can only be discarded so far"
         )
     end_hold(tx, hold, HoldState.RELEASED, by=by.member_id, note=note, now=now)
+    _accept(tx, hold, by=by, note=note, now=now)
     plan_stale(tx, find_dataset(tx, hold.dataset_id))
     return get_hold(tx, hold_id)
 
@@ -64,6 +65,43 @@ def discard_hold(
     end_hold(tx, hold, HoldState.DISCARDED, by=by.member_id, note=note, now=now)
     plan_stale(tx, find_dataset(tx, hold.dataset_id))
     return get_hold(tx, hold_id)
+
+
+def list_accepted(
+    tx: Transaction, dataset_id: DatasetId, *, cursor: str | None, limit: int
+) -> AcceptedPage:
+    """The accepted findings of a dataset, by id; raises NotFound where there is none such."""
+    check_limit(limit)
+    accepted = tx.holds.accepted(find_dataset(tx, dataset_id).id)
+    found = [each for each in accepted if cursor is None or each.id > cursor][: limit + 1]
+    page, next_cursor = cut(found, limit=limit, cursor=lambda each: each.id)
+    return AcceptedPage(findings=page, next_cursor=next_cursor)
+
+
+def withdraw_accepted(tx: Transaction, dataset_id: DatasetId, finding_id: str) -> None:
+    """Have a finding hold versions of a dataset again; raises NotFound."""
+    if finding_id not in {each.id for each in tx.holds.accepted(dataset_id)}:
+        raise NotFound(f"There is no accepted finding {finding_id} of {dataset_id}")
+    tx.holds.withdraw(finding_id)
+
+
+def _accept(tx: Transaction, hold: HoldRow, *, by: Principal, note: str, now: Instant) -> None:
+    held_for = [finding for finding in hold.findings if finding.reason is not None]
+    for number, finding in enumerate(held_for, start=1):
+        tx.holds.accept(
+            AcceptedFinding(
+                id=f"acc_{hold.id.removeprefix('hold_')}_{number:02d}",
+                dataset_id=hold.dataset_id,
+                kind=finding.kind,
+                subject=finding.subject,
+                measure=finding.measure,
+                message=finding.message,
+                hold_id=hold.id,
+                accepted_at=now,
+                accepted_by=by.member_id,
+                note=note or None,
+            )
+        )
 
 
 def _find(tx: Transaction, hold_id: HoldId) -> ListedHold:

@@ -18,7 +18,10 @@ PRECISION = 1e-9
 """Degrees, where `geometry.precision` is left out."""
 
 MIN_ROW_RATIO = 0.7
-"""Where `holds.min_row_ratio` is left out."""
+MAX_ID_TURNOVER = 0.5
+MIN_FILLED_RATIO = 0.5
+MAX_EXTENT_SHIFT = 1.0
+"""The thresholds of `holds`, where they are left out."""
 
 _SETTINGS = (
     *("id", "title", "place", "topic", "license", "attribution", "source"),
@@ -71,6 +74,9 @@ class Holds(Value, kw_only=True):
     """The thresholds of review, None for `off`; a MAJOR change and a bad key hold all the same."""
 
     min_row_ratio: float | None = MIN_ROW_RATIO
+    max_id_turnover: float | None = MAX_ID_TURNOVER
+    min_filled_ratio: float | None = MIN_FILLED_RATIO
+    max_extent_shift: float | None = MAX_EXTENT_SHIFT
 
 
 class Declaration(Value, kw_only=True):
@@ -198,12 +204,17 @@ def _columns(top: Fields) -> dict[str, str]:
 
 def _holds(top: Fields) -> Holds:
     if top.take("holds", fields.is_off, default=False):
-        return Holds(min_row_ratio=None)
+        return Holds(**dict.fromkeys(Holds.__struct_fields__))
     found = top.nested("holds")
     if found is None:
         return Holds()
-    found.expect(("min_row_ratio",), not_built=not_built.HOLDS)
-    return Holds(min_row_ratio=found.take("min_row_ratio", _ratio, default=MIN_ROW_RATIO))
+    found.expect(Holds.__struct_fields__)
+    return Holds(
+        min_row_ratio=found.take("min_row_ratio", _ratio, default=MIN_ROW_RATIO),
+        max_id_turnover=found.take("max_id_turnover", _ratio, default=MAX_ID_TURNOVER),
+        min_filled_ratio=found.take("min_filled_ratio", _ratio, default=MIN_FILLED_RATIO),
+        max_extent_shift=found.take("max_extent_shift", _shift, default=MAX_EXTENT_SHIFT),
+    )
 
 
 def _id(raw: object) -> DatasetId:
@@ -261,6 +272,15 @@ def _ratio(raw: object) -> float | None:
     if not 0 <= ratio <= 1:
         raise Wrong("must be off or a number from 0 to 1, such as 0.7")
     return ratio
+
+
+def _shift(raw: object) -> float | None:
+    if fields.is_off(raw):
+        return None
+    shift = fields.number(raw)
+    if shift < 0:
+        raise Wrong("must be off or a number from 0 on, such as 1")
+    return shift
 
 
 def _summary(faults: list[Fault]) -> str:

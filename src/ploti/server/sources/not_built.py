@@ -5,6 +5,5 @@ SETTINGS = (
     *("ignore_changes", "compare", "bad_rows"),
 )
 SOURCE = ("length_check", "credential")
-HOLDS = ("max_id_turnover", "min_filled_ratio", "max_extent_shift")
 KINDS = ("arcgis", "socrata", "ckan")
 CONTINUATIONS = ("review", "auto")

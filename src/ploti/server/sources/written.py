@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 
-from ploti.server.sources.declaration import MIN_ROW_RATIO, PRECISION, Declaration
+from msgspec.structs import asdict
+
+from ploti.server.sources.declaration import PRECISION, Declaration, Holds
 from ploti.server.sources.interval import written_interval
 
 READER = 1
@@ -39,7 +41,12 @@ def as_written(declaration: Declaration) -> dict[str, object]:
             }
         ),
         "columns": declaration.columns,
-        "holds": _given({"min_row_ratio": _unless(MIN_ROW_RATIO, declaration.holds.min_row_ratio)}),
+        "holds": _given(
+            {
+                name: _unless(default, getattr(declaration.holds, name))
+                for name, default in asdict(Holds()).items()
+            }
+        ),
         "continuation": declaration.continuation,
         "check_every": declaration.check_every and written_interval(declaration.check_every),
         "paused": declaration.paused,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Index, Integer, MetaData, String, Table, Text, text
+from sqlalchemy import Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text, text
 
 from ploti.model.admin import Finding, HoldState
 from ploti.model.event import EventType, HoldReason
@@ -152,6 +152,22 @@ hold = Table(
         postgresql_where=text("state = 'open'"),
     ),
     Index("hold_newest", "since", "id"),
+)
+
+accepted_finding = Table(
+    "accepted_finding",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("dataset_id", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("subject", String, nullable=False),
+    Column("measure", Float),
+    Column("message", String, nullable=False),
+    Column("hold_id", String, nullable=False),
+    Column("accepted_at", At, nullable=False),
+    Column("accepted_by", String, nullable=False),
+    Column("note", String),
+    Index("accepted_finding_of", "dataset_id", "kind", "subject", unique=True),
 )
 
 build_attempt = Table(

@@ -157,6 +157,17 @@ def _reviews() -> None:
     )
     op.create_index("hold_newest", "hold", ["since", "id"])
     op.create_table(
+        "accepted_finding",
+        _word("id", key=True),
+        *map(_word, ("dataset_id", "kind", "subject")),
+        sa.Column("measure", sa.Float),
+        *map(_word, ("message", "hold_id", "accepted_at", "accepted_by")),
+        _word("note", null=True),
+    )
+    op.create_index(
+        *("accepted_finding_of", "accepted_finding"), ["dataset_id", "kind", "subject"], unique=True
+    )
+    op.create_table(
         "build_attempt",
         _word("id", key=True),
         _word("dataset_id"),

@@ -1,0 +1,80 @@
+"""What would end a schema's review: a column that only changed its name, a text that means null."""
+
+from __future__ import annotations
+
+from ploti.model.admin import Finding
+from ploti.model.schema import RetypedColumn, SchemaChange
+from ploti.model.sql import identifier, literal
+
+_MOST = 5
+"""Columns that left, and that came, which are compared with each other."""
+
+_ALIKE = 0.95
+_SQL_TYPES = {
+    "int64": "BIGINT",
+    "float64": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMPTZ",
+    "datetime": "TIMESTAMP",
+}
+
+
+def renames_sql(change: SchemaChange, *, before: str, after: str) -> str | None:
+    """SQL of a row a pair of columns: the one that left, the one that came, values, equal ones.
+
+    None where nothing left or nothing came. The values are those of records in both snapshots.
+    """
+    pairs = [(old.name, new.name) for old in change.removed[:_MOST] for new in change.added[:_MOST]]
+    if not pairs:
+        return None
+    parts = [
+        f"SELECT {literal(old)}, {literal(new)}, count(*) FILTER (o IS NOT NULL OR n IS NOT NULL),"
+        f" count(*) FILTER (o = n), count(DISTINCT o) FROM (SELECT b.{identifier(old)}::VARCHAR"
+        f" AS o, a.{identifier(new)}::VARCHAR AS n FROM read_parquet({literal(before)}) AS b"
+        f" JOIN read_parquet({literal(after)}) AS a USING (_ploti_record_id))"
+        for old, new in pairs
+    ]
+    return " UNION ALL ".join(parts)
+
+
+def rename_findings(found: list[tuple[object, ...]]) -> list[Finding]:
+    """A finding for each column that most likely goes on under another name."""
+    return [
+        Finding(
+            reason=None,
+            kind="likely_rename",
+            message=f"{old} is gone while {new} came with the same values: if it is the same"
+            f" column, declare rename: {{{new}: {old}}}",
+        )
+        for old, new, values, equal, different in found
+        if isinstance(values, int) and isinstance(equal, int) and isinstance(different, int)
+        if different > 1 and equal >= _ALIKE * values
+    ]
+
+
+def misfits_sql(column: RetypedColumn, *, after: str) -> str | None:
+    """SQL of up to two texts of a column that its former type does not hold; None for others."""
+    former = _SQL_TYPES.get(column.from_, "DECIMAL(38,10)" if "(" in column.from_ else None)
+    if column.to != "string" or former is None:
+        return None
+    name = identifier(column.name)
+    return (
+        f"SELECT DISTINCT {name} FROM read_parquet({literal(after)}) WHERE {name} IS NOT NULL"
+        f" AND TRY_CAST({name} AS {former}) IS NULL LIMIT 2"
+    )
+
+
+def null_finding(column: RetypedColumn, found: list[tuple[object, ...]]) -> list[Finding]:
+    """A finding where one text alone made a column a text."""
+    if len(found) != 1:
+        return []
+    text = str(found[0][0])
+    return [
+        Finding(
+            reason=None,
+            kind="likely_null_values",
+            message=f"{column.name} was {column.from_} and is text because of '{text}' alone: if"
+            f" that means null, declare null_values: ['{text}']",
+        )
+    ]

@@ -1,0 +1,35 @@
+"""Findings that a release accepted: they hold a later version only where they are worse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from ploti.model.admin import AcceptedFinding, Finding
+
+_LEEWAY = 0.1
+_LESS_IS_WORSE = {"few_rows", "emptied"}
+
+
+def with_accepted(
+    findings: Iterable[Finding], accepted: Iterable[AcceptedFinding]
+) -> list[Finding]:
+    """The findings, of which those that were accepted and are not worse give no reason to hold."""
+    known = {(each.kind, each.subject): each.measure for each in accepted}
+    return [
+        replace(finding, reason=None, accepted=True) if _is_accepted(finding, known) else finding
+        for finding in findings
+    ]
+
+
+def _is_accepted(finding: Finding, known: dict[tuple[str, str], float | None]) -> bool:
+    place = (finding.kind, finding.subject)
+    if finding.reason is None or place not in known:
+        return False
+    before, now = known[place], finding.measure
+    if before is None or now is None:
+        return True
+    if finding.kind in _LESS_IS_WORSE:
+        return now >= before * (1 - _LEEWAY)
+    return now <= before * (1 + _LEEWAY)

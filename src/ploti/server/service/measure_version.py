@@ -1,0 +1,29 @@
+"""Part of a build: what a review needs to know of a version beside its counts."""
+
+from __future__ import annotations
+
+from ploti.model.admin import Finding
+from ploti.model.schema import Level, SchemaChange
+from ploti.server.build import hints
+from ploti.server.build.measures import Measures, measures_sql, read_measures
+from ploti.server.ports.building import Engine
+
+
+def measure(engine: Engine, path: str, *, rows: int) -> Measures:
+    """The measures of the snapshot at a path, out of its metadata."""
+    return read_measures(engine.rows(measures_sql(path)), rows=rows)
+
+
+def find_hints(
+    engine: Engine, change: SchemaChange | None, *, before: str, after: str
+) -> list[Finding]:
+    """What would end the review of a MAJOR change, as far as the two snapshots tell."""
+    if change is None or change.level is not Level.MAJOR:
+        return []
+    renames = hints.renames_sql(change, before=before, after=after)
+    findings = hints.rename_findings(engine.rows(renames)) if renames else []
+    for column in change.retyped:
+        misfits = hints.misfits_sql(column, after=after)
+        if misfits:
+            findings += hints.null_finding(column, engine.rows(misfits))
+    return findings

@@ -1,0 +1,51 @@
+"""What a real build measures, and what it says would end a review."""
+
+from pathlib import Path
+
+from tests.fakes.builds import Builds, declare
+
+from ploti.server.build.candidate import BuildResult, Candidate
+
+
+def candidate(result: BuildResult) -> Candidate:
+    assert isinstance(result, Candidate), result
+    return result
+
+
+def state(header: str, *rows: str) -> bytes:
+    return "\n".join([header, *rows, ""]).encode()
+
+
+def test_a_version_and_its_base_are_measured_alike(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"], geometry={"longitude": "x", "latitude": "y"}))
+    first = candidate(builds.build(state("id,a,x,y", "1,,1.5,2", "2,u,3,4", "3,,,")))
+    assert (first.before, first.after) == (None, None)
+    second = candidate(builds.build(state("id,a,x,y", "1,,1.5,2", "2,,-30,40", "3,,,", "4,,,")))
+    assert second.before is not None
+    assert second.after is not None
+    assert (second.before.rows, second.after.rows) == (3, 4)
+    assert second.before.filled | {"_ploti_record_id": 3} == second.before.filled
+    assert (second.before.filled["a"], second.after.filled["a"]) == (1, 0)
+    assert (second.before.filled["geometry"], second.after.filled["geometry"]) == (2, 2)
+    assert second.before.box == (1.5, 2.0, 3.0, 4.0)
+    assert second.after.box == (-30.0, 2.0, 1.5, 40.0)
+
+
+def test_a_column_that_came_with_the_values_of_one_that_left_is_a_likely_rename(
+    tmp_path: Path,
+) -> None:
+    builds = Builds(tmp_path, declare(key=["id"]))
+    builds.build(state("id,lng,kind", "1,1.5,a", "2,2.5,b", "3,3.5,c"))
+    built = candidate(builds.build(state("id,lon,sort", "1,1.5,x", "2,2.5,y", "3,3.5,z")))
+    (finding,) = [each for each in built.findings if each.kind == "likely_rename"]
+    assert finding.reason is None
+    assert "rename: {lon: lng}" in finding.message
+
+
+def test_a_text_that_alone_made_a_column_text_is_a_likely_null_value(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"]))
+    builds.build(state("id,cost,size", "1,10,1", "2,20,2", "3,30,3"))
+    built = candidate(builds.build(state("id,cost,size", "1,10,one", "2,N/A,two", "3,N/A,3")))
+    found = [each.message for each in built.findings if each.kind == "likely_null_values"]
+    told = "cost was int64 and is text because of 'N/A' alone: if that means null, declare"
+    assert found == [f"{told} null_values: ['N/A']"]
