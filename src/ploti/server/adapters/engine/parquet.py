@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ploti.model.columns import BBOX, CHANGE, OP, RECORD_ID
 from ploti.model.schema import Schema
-from ploti.server.adapters.engine.arrow import whole
+from ploti.server.adapters.engine.arrow import Column, whole
 from ploti.server.adapters.engine.geo import Extent, geo_metadata
 from ploti.server.adapters.engine.rows import BOX
 from ploti.server.build.layout import Layout
@@ -62,7 +62,7 @@ class ParquetFile:
         self._geometry = layout.schema.geometry
         self._sizes = sizes
         self._size = next(sizes, 0)
-        self._waiting: list[pa.Table] = []
+        self._waiting: dict[str, list[Column]] = {name: [] for name in self.schema.names}
         self._count = 0
         encodings = {name: _ENVELOPE[name] for name in envelope} | layout.encodings
         encodings |= {f"{BBOX}.{side.name}": "BYTE_STREAM_SPLIT" for side in BOX}
@@ -103,21 +103,31 @@ class ParquetFile:
 
     def add(self, table: pa.Table) -> None:
         """Take rows that have the file's columns, in the file's order of rows."""
-        self._waiting.append(table.select(self.schema.names).cast(self.schema))
+        for name, column in zip(self.schema.names, self._conform(table).columns, strict=True):
+            self._waiting[name] += column.chunks
         self._count += table.num_rows
         while self._size and self._count >= self._size:
             self._write(self._size)
             self._size = next(self._sizes, 0)
 
+    def _conform(self, table: pa.Table) -> pa.Table:
+        return table.select(self.schema.names).cast(self.schema)
+
     def _write(self, rows: int) -> None:
-        waiting = pa.concat_tables(self._waiting)
-        group, rest = waiting.slice(0, rows).combine_chunks(), waiting.slice(rows)
-        self._waiting, self._count = [rest], rest.num_rows
+        columns = [self._take(name, rows) for name in self.schema.names]
+        group = pa.Table.from_arrays(columns, schema=self.schema)
+        self._count -= rows
         self.rows += rows
         if self._geometry:
             boxes = cast("pa.StructArray", whole(group.column(BBOX)))
             self.extent.add(whole(group.column(self._geometry.column)), boxes)
         self._writer.write_table(group, row_group_size=rows)
+
+    def _take(self, name: str, rows: int) -> Column:
+        """A column's next rows in one piece; one at a time, so that its parts are freed at once."""
+        waiting = pa.chunked_array(self._waiting[name], self.schema.field(name).type)
+        self._waiting[name] = waiting.slice(rows).chunks
+        return whole(waiting.slice(0, rows))
 
 
 def kept_encodings(snapshot: str) -> dict[str, str]:

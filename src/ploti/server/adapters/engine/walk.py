@@ -180,21 +180,25 @@ class Walk:
     def _write_kept(self, out: ParquetFile, listed: ParquetFile | None) -> None:
         start = 0
         for batch in self._base.iter_batches(BATCH):
-            before = pa.Table.from_batches([batch])
-            touched = self._touched.within(start, start + before.num_rows)
-            start += before.num_rows
-            rows = self._recast(before)
-            if not (len(touched.changed) or len(touched.removed)):
-                out.add(rows)
-                continue
-            values = self._changed.take(len(touched.changed))
-            old = before.take(np.concatenate([touched.changed, touched.removed]))
-            now = self._renewed(old.slice(0, len(touched.changed)), values)
-            self._old.add(old)
-            self._new.add(now)
-            out.add(_replace(rows, now.select(rows.column_names), touched))
-            if listed:
-                listed.add(_upserts(now, "changed"))
+            touched = self._touched.within(start, start + batch.num_rows)
+            start += batch.num_rows
+            self._write_batch(pa.Table.from_batches([batch]), touched, out, listed)
+
+    def _write_batch(
+        self, before: pa.Table, touched: Touched, out: ParquetFile, listed: ParquetFile | None
+    ) -> None:
+        rows = self._recast(before)
+        if not (len(touched.changed) or len(touched.removed)):
+            out.add(rows)
+            return
+        old = before.take(np.concatenate([touched.changed, touched.removed]))
+        values = self._changed.take(len(touched.changed))
+        now = self._renewed(old.slice(0, len(touched.changed)), values)
+        self._old.add(old)
+        self._new.add(now)
+        out.add(_replace(rows, now.select(rows.column_names), touched))
+        if listed:
+            listed.add(_upserts(now, "changed"))
 
     def _renewed(self, old: pa.Table, values: pa.Table) -> pa.Table:
         """The new values of changed records under the ids that they keep."""
