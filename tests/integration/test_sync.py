@@ -365,6 +365,18 @@ def test_a_damaged_file_is_not_applied_and_stops_its_dataset_alone(
     assert_equal(file, feed.datasets[PERMITS].versions[2], "permits")
 
 
+def test_a_current_version_that_fails_is_not_loaded_in_place_of_itself(
+    feed: FakeFeed, file: Path
+) -> None:
+    """S-18: once from the log, and once when what is stuck is tried again."""
+    synced.sync(feed, file)
+    feed.release(PERMITS, SCHEMA, rows(a=3), reason=ResyncReason.PREVIOUS_UNAVAILABLE)
+    feed.damage = lambda *_: b""
+    feed.calls.clear()
+    assert synced.sync(feed, file).behind == [PERMITS]
+    assert feed.downloads() == [("snapshot", PERMITS, "2")] * 2
+
+
 def test_rows_that_were_changed_by_hand_are_found_by_their_count_and_loaded_anew(
     feed: FakeFeed, file: Path
 ) -> None:
