@@ -139,3 +139,12 @@ def test_closing_answers_what_waits_with_the_page_as_it_is(api: Running) -> None
     wait_until_waiting(api, 1)
     api.loop.call_soon_threadsafe(api.backend.waiters.close)
     assert waiting.result(timeout=10).json() == {"events": [], "nextCursor": START}
+
+
+def test_a_wait_on_a_log_that_is_deleted_ends_at_once(api: Running) -> None:
+    """S-42: the log of a deleted subscription answers 404."""
+    log = subscribe(api, "ds_a")
+    waiting = api.start("GET", f"{log}/events?wait=30")
+    wait_until_waiting(api, 1)
+    assert api.send("DELETE", log).status_code == 204
+    problem(waiting.result(timeout=10), 404, "not_found")

@@ -229,3 +229,15 @@ def test_what_a_route_takes_is_worked_out_once_and_not_kept_anew_for_each_reques
     for _ in range(3):
         api.get(f"{DATASETS}?limit=1")
     assert query_of.cache_info().misses == before
+
+
+def test_a_full_disk_is_told_and_nothing_is_kept(api: Running) -> None:
+    async def fill() -> None:
+        with api.store._writer.begin() as connection:
+            connection.exec_driver_sql("PRAGMA max_page_count = 1")
+
+    api.call(fill())
+    body = {"datasets": [f"ds_a{number}" for number in range(5_000)]}
+    said = problem(api.send("POST", SUBSCRIPTIONS, json=body), 503, "unavailable")
+    assert said["detail"] == "The server's disk is full: make room on it, then try again"
+    assert api.get(SUBSCRIPTIONS).json()["subscriptions"] == []

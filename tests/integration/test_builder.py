@@ -1,6 +1,7 @@
 """The child that builds: confined, without secrets, and never a reason to wonder why it died."""
 
 import asyncio
+import secrets
 import signal
 import socket
 import sqlite3
@@ -11,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 import pytest
 import uvloop
 
@@ -160,6 +162,21 @@ def test_a_file_over_the_limit_cannot_be_written(make: Make) -> None:
         "except OSError as e: return say(e.errno)"
     )
     assert said(run(build(make(body)))) == ["27"]
+
+
+def test_a_build_without_room_on_the_disk_says_so(tmp_path: Path) -> None:
+    limits = Limits(memory=GIB, seconds=60, file_size=64 << 10)
+    entry = ("-m", "ploti.server.app.child")
+    builder = ProcessBuilder(tmp_path / "work", entry=entry, limits=limits)
+    source = tmp_path / "a.csv"
+    source.write_text("id\n" + "".join(f"{secrets.token_hex(20)}\n" for _ in range(20_000)))
+
+    async def main() -> BuildResult:
+        async with builder.folder() as folder:
+            order = msgspec.structs.replace(order_in(folder), source=str(source))
+            return await builder.build(order)
+
+    assert reason(run(main())) == "the build writes more than the server's disk has room for"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import re
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ from ploti.errors import (
     NotFound,
     PlotiError,
     TooLarge,
+    Unavailable,
 )
 from ploti.model.wire import UNSET, Unset, Value, encode
 from ploti.server.api.methods import method_of, tell_allowed
@@ -42,6 +44,7 @@ _PLAINER = (
     (re.compile(r"Expected `\w+` <= (\S+)"), r"must be \1 or less"),
     (re.compile(r"Expected `(.+)`, got `(\w+)`"), r"must be \1, not \2"),
 )
+_NO_ROOM = Unavailable("The server's disk is full: make room on it, then try again")
 _NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
@@ -136,7 +139,16 @@ def _answer_http(request: _Request, error: HTTPException) -> Response[bytes]:
 
 def _answer_unknown(request: _Request, error: Exception) -> Response[bytes]:
     _LOG.error("request failed", method=request.method, path=request.url.path, exc_info=error)
-    return answer(InternalError())
+    return answer(_NO_ROOM if _is_no_room(error) else InternalError())
+
+
+def _is_no_room(error: BaseException | None) -> bool:
+    """Whether a full disk is behind an error; the database says so by its text alone."""
+    if error is None:
+        return False
+    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return True
+    return "database or disk is full" in str(error) or _is_no_room(error.__cause__)
 
 
 def _answer_gone(_: _Request, error: ClientGone) -> Response[bytes]:

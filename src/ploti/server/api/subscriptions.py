@@ -82,6 +82,7 @@ async def delete_subscription(
     await caller.write(
         lambda tx, who: change_subscription.delete_subscription(tx, who, subscription, now=now)
     )
+    backend.waiters.ring()  # what waits on its log is told that it is gone
 
 
 @get("/{subscription:str}/manifest", opt=_ONE)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import duckdb
 
 from ploti.server.adapters.builder import run_child
 from ploti.server.adapters.engine.duck import DuckEngine
 from ploti.server.adapters.readers import READERS
-from ploti.server.build.candidate import BuildOrder, BuildResult
+from ploti.server.build.candidate import Broken, BuildOrder, BuildResult
 from ploti.server.service.build_version import build_version
 
 _OF_DUCKDB = 2
 """DuckDB gets the memory divided by this; files are written and sorted in the rest."""
+
+_NO_ROOM = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 
 
 def child() -> None:
@@ -27,8 +32,13 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 def _build(order: BuildOrder, memory: int) -> BuildResult:
     reads = [order.source, *([order.base.snapshot] if order.base else [])]
-    with DuckEngine(order.folder, reads=reads, memory_limit=memory // _OF_DUCKDB) as engine:
-        return build_version(order, readers=READERS, engine=engine)
+    try:
+        with DuckEngine(order.folder, reads=reads, memory_limit=memory // _OF_DUCKDB) as engine:
+            return build_version(order, readers=READERS, engine=engine)
+    except (OSError, duckdb.IOException) as error:
+        if any(said in str(error) for said in _NO_ROOM):
+            return Broken(detail="the build writes more than the server's disk has room for")
+        raise
 
 
 if __name__ == "__main__":
