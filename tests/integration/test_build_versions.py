@@ -318,10 +318,16 @@ def test_a_change_of_key_is_refused(dataset: Dataset) -> None:
         ({}, 'id,n\na,"b" \n', "line 2: text after the quotes around a value"),
         ({}, 'id,n\na,b\nc,"d\ne,f\n', "line 3: a quote there is never closed"),
         ({}, b"id,n\na,ok\nb,caf\xe9\n", "line 3: the byte 0xe9 there is not UTF-8"),
+        (
+            {},
+            b"id\ncaf\xe9\n",
+            "declare its encoding, such as source: {format: csv, encoding: cp1252}",
+        ),
         ({}, "", "the source is empty"),
         ({}, "\n\n", "the source is empty"),
         ({}, "<!DOCTYPE html><html><body>Sorry</body></html>", "HTML"),
-        ({}, "id;n\na;1\n", "values are separated by semicolons: declare source.delimiter"),
+        ({}, "id;n\na;1\n", "semicolons: declare source: {format: csv, delimiter: ';'}"),
+        ({}, "id\tn\na\t1\n", r'tabs: declare source: {format: csv, delimiter: "\t"}'),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_line_that_says_where(

@@ -99,7 +99,7 @@ def test_a_version_to_load_has_no_changes_r105_s14_s15(run: Play) -> None:
         version = await version_of(world, 1)
         assert (version.resync_required, version.reason) == (True, ResyncReason.FIRST_VERSION)
         assert (version.previous_version, version.files.changes) == (None, None)
-        with pytest.raises(Conflict, match="one to load"):
+        with pytest.raises(Conflict, match="Version 1 has no list of changes: it is loaded"):
             await changes_of(world, 1)
 
     run(story)

@@ -111,7 +111,7 @@ def _listing(tx: Transaction, principal: Principal, dataset_id: DatasetId, numbe
     if FileRole.LISTING in files:
         return files[FileRole.LISTING]
     if version.reason is not None:
-        raise Conflict(f"Version {number} is one to load: it has a snapshot and no changes")
+        raise Conflict(f"Version {number} has no list of changes: it is loaded from its snapshot")
     raise TooLarge(f"Version {number} has too many changes to list: read its changes file instead")
 
 

@@ -213,10 +213,14 @@ def _check_status(response: aiohttp.ClientResponse, *, longest_pause: float) -> 
 def _unreachable(url: URL, error: Exception, dialled: Dialled) -> SourceError:
     if dialled.refused:
         listed = ", ".join(dict.fromkeys(dialled.refused))
-        how = " by http" if url.scheme == "http" else ""
+        if url.scheme == "http":
+            return SourceError(
+                f"{url.host} is at {listed}, which may not be read by http: that is done only in"
+                " networks that PLOTI_ALLOW_NETWORKS opens; public sources need https"
+            )
         return SourceError(
-            f"{url.host} is at {listed}, which may not be read{how}: PLOTI_ALLOW_NETWORKS opens"
-            " networks that are not public, and http in them alone"
+            f"{url.host} is at {listed}, which may not be read: it is no public address, and"
+            " PLOTI_ALLOW_NETWORKS does not open its network"
         )
     match error:
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():

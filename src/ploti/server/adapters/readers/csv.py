@@ -29,7 +29,7 @@ _SMALLEST_LIMIT = 2 << 20
 _SAMPLE = 64 << 10
 """Bytes of each block of a large file that go into its sample."""
 
-_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+_OTHER_SEPARATORS = {";": ("semicolons", "';'"), "\t": ("tabs", r'"\t"'), "|": ("bars", "'|'")}
 
 
 class _Scan(NamedTuple):
@@ -115,9 +115,12 @@ def _header(block: Block, found: Structure) -> list[str]:
     except csv.Error as error:
         raise SourceError(f"the header cannot be names of columns: {error}") from None
     check_width(len(names))
-    for separator, kind in _OTHER_SEPARATORS.items():
+    for separator, (kind, written) in _OTHER_SEPARATORS.items():
         if len(names) == 1 and separator in names[0]:
-            raise SourceError(f"line 1: values are separated by {kind}: declare source.delimiter")
+            raise SourceError(
+                f"line 1: values are separated by {kind}: declare"
+                f" source: {{format: csv, delimiter: {written}}}"
+            )
     return names
 
 

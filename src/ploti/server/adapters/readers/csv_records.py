@@ -142,7 +142,8 @@ def _decode(
         line += count_lines(np.frombuffer(before, np.uint8))
         byte = error.object[error.start]
         raise SourceError(
-            f"line {line}: the byte 0x{byte:02x} there is not UTF-8: declare source.encoding"
+            f"line {line}: the byte 0x{byte:02x} there is not UTF-8: declare its encoding,"
+            " such as source: {format: csv, encoding: cp1252}"
         ) from None
 
 
