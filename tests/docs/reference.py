@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import types
 import typing
@@ -90,9 +91,10 @@ def settings() -> str:
 
 
 def _parameters_told(doc: str) -> Iterator[tuple[str, str]]:
-    lines = doc.partition("----------\n")[2].splitlines()
-    for name, meaning in zip(lines[::2], lines[1::2], strict=True):
-        yield name, meaning.strip()
+    """Each parameter with its meaning, which may go over several lines."""
+    for told in re.split(r"\n(?=\S)", doc.partition("----------\n")[2]):
+        name, *meaning = told.split()
+        yield name, " ".join(meaning)
 
 
 def _default(name: str, value: object) -> str:
@@ -226,12 +228,16 @@ def destinations() -> str:
         "`_ploti_record_id` and the dataset's own columns. It has no primary key. Columns that you "
         "add yourself stay, as long as a load finds the columns that it needs.",
         table(["type of the column", "type in DuckDB"], rows),
+        "The type of a geometry carries its reference system: `GEOMETRY('OGC:CRS84')` is longitude "
+        "and latitude. Any other stands there in full, as PROJJSON. That is long in a `DESCRIBE`, "
+        "but by it DuckDB writes GeoParquet without an extension; by a mere `EPSG:2236` it cannot.",
         "## What sync records",
         "The schema `_ploti` of the same file has two tables, `subscriptions` and `datasets`: the "
         "cursor, and which version each table holds. They change in the transaction that changes "
         "the data. Do not write to them.",
         "## States",
         f"A dataset in the result of `sync` is in one of these states: {codes(State)}. "
+        "The table for people has `current` in place of `held`. "
         f"`ploti feeds status` says of each dataset: {codes(Standing)}.",
         "## One at a time",
         "DuckDB lets one process write to a file, and no other read it meanwhile. Sync opens the "

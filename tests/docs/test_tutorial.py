@@ -24,7 +24,7 @@ def test_the_first_feed_of_the_readme_works_as_it_is_written(tmp_path: Path) -> 
         said = "\n".join(reader.said)
         assert "1 added, 1 changed, 0 removed" in page
         assert "1 added, 1 changed, 0 removed" in said
-        assert said.rstrip().endswith("equal")
+        assert said.split()[-4:] == ["city_trees", "2", "equal", "-"]
         with duckdb.connect(str(reader.folder / "copy.duckdb"), read_only=True) as copy:
             trees = copy.sql("SELECT tree, species, height FROM city_trees ORDER BY 1").fetchall()
         assert trees == [
