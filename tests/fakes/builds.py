@@ -33,7 +33,9 @@ class Builds:
         self._first_schema = schema_version
         self._orders = 0
 
-    def build(self, state: Path | bytes, *, name: str = "state.csv") -> BuildResult:
+    def build(
+        self, state: Path | bytes, *, name: str = "state.csv", always: bool = False
+    ) -> BuildResult:
         """Build one state; a candidate with files becomes the base of the next."""
         self._orders += 1
         folder = self.folder / f"order-{self._orders}"
@@ -51,6 +53,7 @@ class Builds:
             source=str(source),
             source_name=source.name,
             folder=str(folder),
+            always=always,
         )
         reads = [str(source), *([self.base.snapshot] if self.base else [])]
         with DuckEngine(str(folder), reads=reads, memory_limit=MEMORY, threads=1) as engine:

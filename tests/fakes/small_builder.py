@@ -78,9 +78,9 @@ def build(order: BuildOrder) -> BuildResult:
         changed=len(changed),
         removed=len(before.keys() - rows.keys()),
     )
-    if base and change is None and counts.total == 0:
+    if base and change is None and counts.total == 0 and not order.always:
         return Unchanged(state_digest=_digest(sorted(records)))
-    loads = base is None or (change is not None and change.level is Level.MAJOR)
+    loads = base is None or order.always or (change is not None and change.level is Level.MAJOR)
     files = _write(Path(order.folder), rows, before, schema, loads=loads)
     return _candidate(schema, change, records, counts=counts, files=files)
 

@@ -99,5 +99,6 @@ def _admin() -> App:
     admin.command("ploti.cli.states:check", name="check", help=_CHECK)
     admin.command("ploti.cli.states:push", name="push", help=_PUSH)
     admin.command("ploti.cli.status:status", name="status", help=_ADMIN_STATUS)
+    admin.command("ploti.cli.again:app", name="versions", help="Versions released again.")
     admin.command("ploti.cli.holds:app", name="holds", help="Versions kept back for review.")
     return admin

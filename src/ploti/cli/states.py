@@ -31,7 +31,7 @@ def check(
     """Check a dataset's source now, and wait for the outcome."""
     with Client() as client:
         outcome = client.admin.check(dataset, full=full)
-    return _tell(dataset, outcome, json=json)
+    return tell_outcome(dataset, outcome, json=json)
 
 
 def push(
@@ -56,10 +56,11 @@ def push(
         outcome = client.admin.push(dataset, file, dry_run=dry_run, progress=progress)
     if dry_run and not json:
         print("What a push would come to; nothing is stored:\n")
-    return _tell(dataset, outcome, json=json, kept=not dry_run)
+    return tell_outcome(dataset, outcome, json=json, kept=not dry_run)
 
 
-def _tell(dataset: str, outcome: Outcome, *, json: bool, kept: bool = True) -> ExitStatus:
+def tell_outcome(dataset: str, outcome: Outcome, *, json: bool, kept: bool = True) -> ExitStatus:
+    """Print what came of a state, and give the exit status of it."""
     if json:
         print_json(outcome)
     else:
@@ -88,6 +89,6 @@ def _print_next(dataset: str, outcome: Outcome) -> None:
         case OutcomeKind.HELD if outcome.hold is not None:
             print_next(f"ploti admin holds show {outcome.hold.id}")
         case OutcomeKind.RELEASED:
-            print_next(f"ploti feeds datasets version {dataset} {outcome.version}")
+            print_next(f"ploti feeds datasets versions {dataset}")
         case _:
             pass

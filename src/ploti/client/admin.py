@@ -41,6 +41,18 @@ class AsyncHolds(_Holds, Async):
     """Versions kept back for review."""
 
 
+class _AdminVersions:
+    rebuild = method(endpoints.rebuild_version)
+
+
+class AdminVersions(_AdminVersions, Blocking):
+    """Versions released again."""
+
+
+class AsyncAdminVersions(_AdminVersions, Async):
+    """Versions released again."""
+
+
 class _Admin:
     check = method(endpoints.check_dataset)
     push = method(endpoints.push_state)
@@ -54,6 +66,7 @@ class Admin(_Admin, Blocking):
         super().__init__(side)
         self.datasets = AdminDatasets(side)
         self.holds = Holds(side)
+        self.versions = AdminVersions(side)
 
 
 class AsyncAdmin(_Admin, Async):
@@ -63,3 +76,4 @@ class AsyncAdmin(_Admin, Async):
         super().__init__(side)
         self.datasets = AsyncAdminDatasets(side)
         self.holds = AsyncHolds(side)
+        self.versions = AsyncAdminVersions(side)

@@ -345,6 +345,16 @@ def check_dataset(
     )
 
 
+def rebuild_version(dataset_id: str, *, timeout: float = BUILDING) -> Call[Outcome]:
+    """Build the current version again, as a new one to be loaded, and wait for the outcome."""
+    return Call(
+        method="POST",
+        path=path("admin", "datasets", dataset_id, "rebuild"),
+        read=reads(Outcome),
+        timeout=timeout,
+    )
+
+
 def push_state(
     dataset_id: str,
     source: str | PathLike[str] | BinaryIO,

@@ -30,6 +30,7 @@ from ploti.server.membership.principal import ADMIN
 from ploti.server.service import apply_dataset as applying
 from ploti.server.service import check_source as checking
 from ploti.server.service import read_datasets, read_status, review_hold, steer_dataset
+from ploti.server.service import rebuild_version as rebuilding
 
 _ONE = {PROBLEMS: (Code.NOT_FOUND,)}
 _DECIDED = {PROBLEMS: (Code.NOT_FOUND, Code.CONFLICT), BODY: Decision}
@@ -164,6 +165,22 @@ async def get_status(
     return await caller.read(lambda tx, _: read_status.read_status(tx, now=now))
 
 
+@post(
+    "/datasets/{dataset:str}/rebuild",
+    status_code=200,
+    opt={PROBLEMS: (Code.NOT_FOUND, Code.CONFLICT, Code.UNAVAILABLE)},
+)
+async def rebuild_version(
+    caller: NamedDependency[Caller],
+    *,
+    backend: NamedDependency[Backend],
+    dataset: FromPath[DatasetId],
+) -> Outcome:
+    """Build the current version again, as a new one to be loaded; answers once it is decided."""
+    await caller.admit()
+    return await rebuilding.rebuild_version(backend.parts, dataset)
+
+
 @get("/holds")
 async def list_holds(
     caller: NamedDependency[Caller],
@@ -234,7 +251,7 @@ ROUTER = Router(
     "/v1/admin",
     route_handlers=[
         *(list_admin_datasets, get_admin_dataset, apply_dataset, check_dataset, push_state),
-        *(pause_dataset, resume_dataset, remove_dataset, get_status),
+        *(pause_dataset, resume_dataset, remove_dataset, get_status, rebuild_version),
         *(list_holds, get_hold, release_hold, discard_hold, list_accepted, withdraw_accepted),
     ],
     opt={PERMISSION: ADMIN},

@@ -36,6 +36,7 @@ class Base(Value, kw_only=True):
 class BuildOrder(Value, kw_only=True):
     """One build: `version` is the number that the candidate takes if it is released or held.
 
+    With `always` it is a version to load, even where nothing differs (S-23).
     `source` is the path of the fetched bytes, `source_name` what they were called (`a.csv`), and
     `folder` an empty folder of the child's own, in which it leaves the candidate's files.
     """
@@ -47,6 +48,7 @@ class BuildOrder(Value, kw_only=True):
     source: str
     source_name: str
     folder: str
+    always: bool = False
 
 
 class BuiltFile(Value, kw_only=True):

@@ -49,7 +49,8 @@ class DatasetRow(Value, kw_only=True):
 
     `due_since` is when checks became due at all: declared so, resumed, or brought back. `stale_for`
     is the `next_check_by` for which `stale` was sent last, and `failure` why the last `failures`
-    checks in a row could not read the source.
+    checks in a row could not read the source. `released_again` is the version that staff had built
+    again: the next one that is sent is to be loaded (S-19).
     """
 
     id: DatasetId
@@ -63,6 +64,7 @@ class DatasetRow(Value, kw_only=True):
     failing_since: Instant | None = None
     failures: int = 0
     failure: str | None = None
+    released_again: int | None = None
 
     @property
     def next_check_by(self) -> Instant | None:

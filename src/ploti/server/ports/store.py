@@ -146,6 +146,10 @@ class Versions(Protocol):
         """Forget a version's files; the sweep removes their blobs."""
         ...
 
+    def drop_changes(self, dataset_id: DatasetId, number: int) -> None:
+        """Forget the changes of a version that is to be loaded; the sweep removes their blobs."""
+        ...
+
     def released(self, dataset_id: DatasetId, *, after: int, limit: int) -> list[VersionRow]:
         """Released versions above a number, oldest first."""
         ...

@@ -101,7 +101,7 @@ def _next(state: State, order: BuildOrder, base: Base, engine: Engine) -> Candid
     added, changed, removed = cast("tuple[int, ...]", engine.rows(diff.COUNTS_SQL)[0])
     counts = Counts(added=added, changed=changed, removed=removed)
     change = _change(state, base)
-    if not counts.total and change is None:
+    if not counts.total and change is None and not order.always:
         return Unchanged(state_digest=state.digest)
     step = NextVersion(
         base=base,
@@ -110,7 +110,7 @@ def _next(state: State, order: BuildOrder, base: Base, engine: Engine) -> Candid
         changed=diff.changed_sql(state.kept.relation, state.shape),
         added=_ordered(diff.added_rows(state.kept.relation), state, engine),
         added_rows=added,
-        with_changes=change is None or change.level is not Level.MAJOR,
+        with_changes=not order.always and (change is None or change.level is not Level.MAJOR),
     )
     written = engine.write_next(step, schema=state.schema, version=order.version)
     built = _candidate(state, order, engine, counts=counts, change=change, written=written)

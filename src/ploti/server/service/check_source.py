@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -90,7 +91,7 @@ async def check_source(parts: Parts, dataset_id: DatasetId, *, full: bool = Fals
             raise SourceError("The source says that nothing changed, and was not asked")
         return Arrival(fetched=None, sha256=state.sha256, fetched_at=parts.clock.now())
 
-    ended = await _check(parts, dataset_id, bring, source=source)
+    ended = await carry_out(parts, dataset_id, bring, source=source)
     if ended.outcome is OutcomeKind.FAILED:
         now = parts.clock.now()
         await parts.store.write(lambda tx: _note_failure(tx, dataset_id, ended.detail, now=now))
@@ -119,7 +120,7 @@ async def push_state(
         return _arrived(parts, Fetched(blob=blob, name=name))
 
     await parts.store.read(lambda tx: find_dataset(tx, dataset_id))
-    return await _check(parts, dataset_id, bring, dry_run=dry_run)
+    return await carry_out(parts, dataset_id, bring, dry_run=dry_run)
 
 
 async def end_left_attempts(parts: Parts) -> None:
@@ -147,20 +148,30 @@ def _note_failure(tx: Transaction, dataset_id: DatasetId, detail: str, *, now: I
     plan_retry(tx, failing, now=now)
 
 
-async def _check(
+async def carry_out(
     parts: Parts,
     dataset_id: DatasetId,
     bring: Bring,
     *,
     source: Source | None = None,
     dry_run: bool = False,
+    reads: str | None = None,
+    always: bool = False,
 ) -> Outcome:
+    """Bring a state, build it and settle what becomes of it, one at a time of each dataset.
+
+    `source` is where the state comes from, `reads` the blob that it is in already; with `always` it
+    ends as a version, even where nothing differs.
+    """
     async with parts.turns.of(dataset_id):
-        opened = [await _open(parts, dataset_id)]
+        opened = [await _open(parts, dataset_id, reads=reads)]
         try:
             arrival = await bring(opened[0].source_blob)
             for _ in range(_ROUNDS):
-                ended = await _round(parts, opened[-1], arrival, source=source, dry_run=dry_run)
+                job = await parts.store.read(
+                    partial(prepare, attempt=opened[-1], source=source, always=always)
+                )
+                ended = await _round(parts, job, arrival, dry_run=dry_run)
                 if ended is not None:
                     return ended
                 opened.append(await _open(parts, dataset_id, reads=opened[-1].source_blob))
@@ -206,11 +217,8 @@ async def _open(parts: Parts, dataset_id: DatasetId, *, reads: str | None = None
     return await parts.store.write(open_attempt)
 
 
-async def _round(
-    parts: Parts, attempt: AttemptRow, arrival: Arrival, *, source: Source | None, dry_run: bool
-) -> Outcome | None:
+async def _round(parts: Parts, job: Job, arrival: Arrival, *, dry_run: bool) -> Outcome | None:
     """One build, and its end; None where what it rested on moved meanwhile."""
-    job = await parts.store.read(lambda tx: prepare(tx, attempt, source=source))
     async with AsyncExitStack() as stack:
         planned: Plan | None = recognise(job, arrival.sha256)
         files: list[FileRow] = []
@@ -220,7 +228,7 @@ async def _round(
             folder = await stack.enter_async_context(parts.builder.folder())
             planned = plan(job, await _build(parts, job, arrival.fetched, folder))
             if isinstance(planned, Take) and not dry_run:
-                files = await _adopt(parts.blobs, attempt, planned.candidate.files, folder)
+                files = await _adopt(parts.blobs, job.attempt, planned.candidate.files, folder)
     if dry_run:
         return outcome(job, planned)
     now = parts.clock.now()
@@ -245,6 +253,7 @@ async def _build(parts: Parts, job: Job, fetched: Fetched, folder: str) -> Build
             source=await stack.enter_async_context(parts.blobs.local(fetched.blob.name)),
             source_name=fetched.name,
             folder=folder,
+            always=job.always,
         )
         return await parts.builder.build(order)
 

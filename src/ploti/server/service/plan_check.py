@@ -32,7 +32,8 @@ READ_WHOLE_EVERY = timedelta(days=7)
 class Job(Value, kw_only=True):
     """What a build starts from, as it stood when the source's bytes were there.
 
-    The base's `snapshot` is the name of its blob until a path is put in its place.
+    The base's `snapshot` is the name of its blob until a path is put in its place. With `always` it
+    ends as a version, even where nothing differs.
     """
 
     attempt: AttemptRow
@@ -41,6 +42,7 @@ class Job(Value, kw_only=True):
     known: list[Known]
     accepted: list[AcceptedFinding]
     base: Base | None
+    always: bool = False
 
     @property
     def settings(self) -> str:
@@ -70,7 +72,9 @@ class Take(Value, kw_only=True):
 Plan = Failed | Same | Take
 
 
-def prepare(tx: Transaction, attempt: AttemptRow, *, source: Source | None) -> Job:
+def prepare(
+    tx: Transaction, attempt: AttemptRow, *, source: Source | None, always: bool = False
+) -> Job:
     """Everything that the build and the plan depend on, read as one moment.
 
     Raises SourceError where the bytes came from `source` and another is declared by now.
@@ -86,11 +90,14 @@ def prepare(tx: Transaction, attempt: AttemptRow, *, source: Source | None) -> J
         known=list(states.values()),
         accepted=tx.holds.accepted(dataset.id),
         base=_base(tx, dataset),
+        always=always,
     )
 
 
 def recognise(job: Job, sha256: str) -> Same | None:
     """Whether these bytes were met before, so that nothing need be built."""
+    if job.always:
+        return None
     role = same_bytes(job.known, sha256=sha256, settings=job.settings)
     return None if role is None else Same(role=role)
 
@@ -122,7 +129,7 @@ def plan(job: Job, result: BuildResult) -> Plan:
         case Candidate():
             records = records_key(result)
             role = same_records(job.known, records=records, settings=job.settings)
-            if role is not None:
+            if role is not None and not job.always:
                 return Same(role=role)
             holds = job.dataset.declaration.holds
             verdict = review(result, base=job.base, holds=holds, accepted=job.accepted)

@@ -74,10 +74,17 @@ def release_version(tx: Transaction, version: VersionRow, *, now: Instant) -> Ve
     dataset = tx.datasets.get(version.dataset_id)
     if dataset is None or dataset.current_version != version.previous_version:
         raise RuntimeError(f"version {version.version} of {version.dataset_id} lost its base")
-    reason = resync_reason(version.schema_change, first=version.previous_version is None)
+    reason = resync_reason(
+        version.schema_change,
+        first=version.previous_version is None,
+        previous_unavailable=dataset.released_again is not None,
+    )
+    if reason is not None:
+        tx.versions.drop_changes(version.dataset_id, version.version)
+        tx.builds.end(version.attempt_id)
     current = replace(version, state=VersionState.RELEASED, reason=reason, published_at=now)
     tx.versions.save(current)
-    tx.datasets.save(replace(dataset, current_version=version.version))
+    tx.datasets.save(replace(dataset, current_version=version.version, released_again=None))
     _make_current(tx, version)
     drafts = released(
         Release(

@@ -40,15 +40,8 @@ def settle(
         return None
     if isinstance(planned, Failed):
         return outcome(job, planned)
-    dataset = replace(
-        dataset,
-        last_checked_at=arrival.fetched_at,
-        failing_since=None,
-        failures=0,
-        failure=None,
-    )
-    tx.datasets.save(dataset)
-    plan_jobs(tx, dataset)
+    if not job.always:
+        dataset = _checked(tx, dataset, arrival.fetched_at)
     if isinstance(planned, Same):
         if job.hold is not None and planned.role is Role.CURRENT:
             _discard(tx, job.hold, now)
@@ -56,6 +49,13 @@ def settle(
         return outcome(job, planned)
     _take(tx, job, dataset, planned, arrival, hold_id=hold_id, now=now)
     return outcome(job, planned, hold_id=hold_id)
+
+
+def _checked(tx: Transaction, dataset: DatasetRow, at: Instant) -> DatasetRow:
+    checked = replace(dataset, last_checked_at=at, failing_since=None, failures=0, failure=None)
+    tx.datasets.save(checked)
+    plan_jobs(tx, checked)
+    return checked
 
 
 def _moved(tx: Transaction, job: Job, dataset: DatasetRow) -> bool:
@@ -66,7 +66,10 @@ def _moved(tx: Transaction, job: Job, dataset: DatasetRow) -> bool:
 
 
 def _stands(dataset: DatasetRow) -> tuple[object, ...]:
-    return dataset.declaration, dataset.deliverable, dataset.next_number, dataset.current_version
+    return (
+        *(dataset.declaration, dataset.deliverable, dataset.next_number),
+        *(dataset.current_version, dataset.released_again),
+    )
 
 
 def _see_again(tx: Transaction, job: Job, role: Role, arrival: Arrival) -> None:

@@ -66,6 +66,7 @@ dataset = Table(
     Column("failing_since", At),
     Column("failures", Integer, nullable=False),
     Column("failure", String),
+    Column("released_again", Integer),
 )
 
 # A lease is a `run_at` that lies ahead and a token that fences off who lost it.

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from ploti.model.ids import DatasetId
 from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
 from ploti.server.adapters.store.tables import source_state, version, version_file
+from ploti.server.build.candidate import FileRole
 from ploti.server.ports.rows import FileRow, StateRow, VersionContent, VersionRow, VersionState
 from ploti.server.release.known import Role
 
@@ -50,6 +51,12 @@ class SqlVersions:
         """Forget a version's files; the sweep removes their blobs."""
         same = (version_file.c.dataset_id == dataset_id, version_file.c.version == number)
         self._connection.execute(delete(version_file).where(*same))
+
+    def drop_changes(self, dataset_id: DatasetId, number: int) -> None:
+        """Forget the changes of a version that is to be loaded; the sweep removes their blobs."""
+        same = (version_file.c.dataset_id == dataset_id, version_file.c.version == number)
+        changes = version_file.c.role.in_([FileRole.CHANGES, FileRole.LISTING])
+        self._connection.execute(delete(version_file).where(*same, changes))
 
     def released(self, dataset_id: DatasetId, *, after: int, limit: int) -> list[VersionRow]:
         """Released versions above a number, oldest first."""

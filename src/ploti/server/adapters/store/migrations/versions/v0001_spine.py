@@ -72,6 +72,7 @@ def _datasets() -> None:
         _word("failing_since", null=True),
         _number("failures"),
         _word("failure", null=True),
+        _number("released_again", null=True),
     )
     op.create_table(
         "job",
