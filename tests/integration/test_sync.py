@@ -185,6 +185,31 @@ def test_far_behind_the_current_snapshot_is_taken_where_it_is_less_to_fetch(
     assert_equal(file, version, "permits")
 
 
+def test_changes_that_come_page_by_page_are_added_up_against_the_snapshot(
+    feed: FakeFeed, file: Path
+) -> None:
+    many = {f"rec_{each}": {"no": f"{each * 7919}", "units": each} for each in range(BIG)}
+    feed.release(PERMITS, SCHEMA, many)
+    synced.sync(feed, file)
+
+    def change(step: int) -> FakeVersion:
+        some = {f"rec_{each}": {"no": f"{each * 7907 * step}"} for each in range(BIG // 2)}
+        many.update(some)
+        return feed.release(PERMITS, SCHEMA, dict(many))
+
+    for step in range(6):
+        change(step)
+        result = synced.sync(feed, file)
+        assert (result.loads, result.applies) == (0, 1), "who is at the end goes by changes"
+    for step in range(6, 16):
+        version = change(step)
+    feed.page_size = 1
+    result = synced.sync(feed, file)
+    assert result.loads == 1, "it goes to the current version, past all that lies between"
+    assert 0 < result.applies < 8
+    assert_equal(file, version, "permits")
+
+
 def test_a_dataset_that_leaves_keeps_its_table_and_a_later_added_replaces_it(
     feed: FakeFeed, file: Path
 ) -> None:

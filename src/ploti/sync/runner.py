@@ -131,7 +131,10 @@ class Run:
         self._from_manifest = False
         self._say(Moment.PAGE_READ, f"{len(page.events)} events after {cursor}")
         self._work_page(page)
-        return page.next_cursor == cursor
+        if page.next_cursor != cursor:
+            return False
+        self._work.caught_up()
+        return True
 
     def _choose(self) -> None:
         """Take up another choice of datasets; what is newly chosen is loaded in its time."""

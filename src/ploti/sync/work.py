@@ -76,6 +76,10 @@ class Work:
         """Take nothing for granted that the server said before."""
         self._supply.forget()
 
+    def caught_up(self) -> None:
+        """The end of the log is reached: what was spent on changes until here is past."""
+        self._spent.clear()
+
     def do(self, steps: Sequence[Step], finish: Finish) -> None:
         """Carry out the first of one dataset's steps, or as many as form a chain of changes.
 
@@ -203,12 +207,12 @@ class Work:
         """The load that is cheaper than the changes, if one is."""
         if not versions:
             return None
-        newest = versions[-1]
-        if len(versions) > 1:
+        newest, spent = versions[-1], self._spent.get(last.dataset_id, 0)
+        if len(versions) > 1 or spent:
             current = self._feed.dataset(last.dataset_id).current
             if current is not None and current.version > newest.version:
                 newest = self._feed.version(last.dataset_id, current.version)
-        if not is_dearer(versions, newest, spent=self._spent.get(last.dataset_id, 0)):
+        if not is_dearer(versions, newest, spent=spent):
             return None
         reason = f"the snapshot of version {newest.version} is less to fetch than the changes"
         return _load_instead(last, newest.version, reason)
