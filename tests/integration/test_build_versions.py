@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.building import Dataset, check_fold, declare, full_digest, rows_of
@@ -267,7 +268,7 @@ def test_a_key_with_nulls_or_repeats_gives_a_fault_and_no_files(dataset: Dataset
     assert isinstance(built, Candidate)
     assert built.key_fault is not None
     assert (built.key_fault.null_rows, built.key_fault.repeated_keys) == (2, 2)
-    assert built.key_fault.examples == ["2 rows without id", "a: 3 rows", "b: 2 rows"]
+    assert built.key_fault.examples == ["rows without id: 2", "a: 3 rows", "b: 2 rows"]
     assert built.files == []
     assert built.counts is None
     assert built.row_count == 7
@@ -496,3 +497,22 @@ def test_more_columns_than_can_be_meant_are_refused(dataset: Dataset) -> None:
 def test_a_header_that_is_no_header_is_refused(dataset: Dataset) -> None:
     said = refused(dataset, f"id,{'n' * 200_000}\n1,2\n")
     assert said.startswith("the header cannot be names of columns: field larger than")
+
+
+def test_nan_reads_as_null_and_is_told_and_infinities_stay(tmp_path: Path) -> None:
+    """Snapshots hold no NaN; in JSON and CSV infinities are words."""
+    table = pa.table({"id": ["a", "b", "c", "d"], "x": [1.5, float("nan"), float("-inf"), -0.0]})
+    pq.write_table(table, tmp_path / "state.parquet")
+    dataset = Dataset(tmp_path / "built", declare(key=["id"]))
+    built = dataset.release(tmp_path / "state.parquet")
+    values = {key: row["x"] for key, row in records(dataset, built).items()}
+    assert values == {"a": 1.5, "b": None, "c": float("-inf"), "d": 0.0}
+    assert built.schema.column("x").type == "float64"
+    assert [finding.message for finding in built.findings] == [
+        "NaN stood in place of a number and reads as null: 1 of them"
+    ]
+    text = dataset.path(built, FileRole.SNAPSHOT, "csv").read_text(encoding="utf-8")
+    assert text.splitlines()[3].endswith(",c,-Infinity")
+    pq.write_table(table.slice(0, 3), tmp_path / "later.parquet")
+    later = dataset.release(tmp_path / "later.parquet")
+    assert later.counts == counts(removed=1)

@@ -63,12 +63,20 @@ class PlannedColumn(NamedTuple):
 
     def value(self, type_: str) -> str:
         """SQL of the typed, canonical value."""
-        return texts.value(type_, self.text(type_))
+        typed = texts.value(type_, self.text(type_))
+        return f"nullif({typed}, 'nan'::DOUBLE)" if self.may_be_nan(type_) else typed
+
+    def may_be_nan(self, type_: str) -> bool:
+        """Whether its source may hold NaN, which reads as null, and numbers without end."""
+        return self.kind is RawKind.NUMBER and type_ == "float64"
 
     def holds(self, type_: str) -> str:
         """SQL of whether the type holds the text, which is not null, exactly."""
         found = self.kind in {RawKind.TEXT, RawKind.STRING} and not self.settled
-        return (texts.found if found else texts.kept)(type_, self.text(type_))
+        fits = (texts.found if found else texts.kept)(type_, self.text(type_))
+        if self.may_be_nan(type_):
+            return f"({identifier(self.field)} IN ('nan', 'inf', '-inf') OR {fits})"
+        return fits
 
 
 def plan_columns(
@@ -141,16 +149,3 @@ def find_column(columns: Sequence[PlannedColumn], name: str) -> PlannedColumn:
             return column
     there = _listed(column.name for column in columns)
     raise SourceError(f"the source has no column {name}; it has {there}")
-
-
-def check_key(declaration: Declaration, base: Schema | None) -> None:
-    """A dataset's key stays what it was, and a second state needs one; raises SourceError."""
-    if base is None:
-        return
-    if base.key_columns != declaration.key:
-        before, now = (_listed(key) or "none" for key in (base.key_columns, declaration.key))
-        raise SourceError(
-            f"the key was {before} and is {now}: a dataset's key cannot be changed so far"
-        )
-    if not declaration.key:
-        raise SourceError("a second state needs a key so far: declare another dataset with one")

@@ -233,8 +233,25 @@ def point_findings(faulty: int) -> list[Finding]:
     """What reading found of coordinates: rows that got no geometry though they have texts."""
     if not faulty:
         return []
-    message = f"{faulty} rows have a longitude or latitude that is no number, and so no geometry"
+    message = f"no geometry, since a longitude or latitude is no number: {faulty} of the rows"
     return [Finding(reason=None, kind="coordinates", message=message)]
+
+
+def nan_sql(relation: str, shape: Shape) -> str | None:
+    """SQL of one row: how many numbers of the state are NaN; None where none can be."""
+    fields = [column.field for column in shape.columns if column.may_be_nan(column.type)]
+    if not fields:
+        return None
+    counts = [f"count(*) FILTER ({identifier(field)} = 'nan')" for field in fields]
+    return f"SELECT {' + '.join(counts)} FROM {relation}"
+
+
+def nan_findings(count: int) -> list[Finding]:
+    """What reading found of NaN."""
+    if not count:
+        return []
+    message = f"NaN stood in place of a number and reads as null: {count} of them"
+    return [Finding(reason=None, kind="not_a_number", message=message)]
 
 
 def is_exact_sql(snapshot: str, column: str) -> str:

@@ -10,7 +10,7 @@ from ploti.model.admin import Finding
 from ploti.model.schema import Schema
 from ploti.server.build import diff, shape
 from ploti.server.build.candidate import Base, BuildOrder
-from ploti.server.build.columns import PlannedColumn, check_key, plan_columns
+from ploti.server.build.columns import PlannedColumn, plan_columns
 from ploti.server.build.shape import Shape, ShapedGeometry
 from ploti.server.ports.building import Engine, Kept, RawTable, Reader
 from ploti.server.sources import formats
@@ -35,7 +35,6 @@ def shape_state(order: BuildOrder, *, readers: Sequence[Reader], engine: Engine)
     Raises SourceError where it cannot be read, or does not have what the declaration names.
     """
     base = order.base.schema if order.base else None
-    check_key(order.declaration, base)
     raw = _read(order, readers, engine)
     planned = plan_columns(raw, declaration=order.declaration, base=base)
     columns = _sampled(planned, raw, engine)
@@ -46,8 +45,17 @@ def shape_state(order: BuildOrder, *, readers: Sequence[Reader], engine: Engine)
         kept=kept,
         schema=shape.make_schema(shaped, nulls=kept.nulls, base=base, types=()),
         digest=diff.state_digest(shaped, engine.rows(diff.state_sql(kept.relation))[0]),
-        findings=[*raw.findings, *shape.point_findings(faulty)],
+        findings=[
+            *raw.findings,
+            *shape.point_findings(faulty),
+            *shape.nan_findings(_count_nan(shaped, raw, engine)),
+        ],
     )
+
+
+def _count_nan(shaped: Shape, raw: RawTable, engine: Engine) -> int:
+    sql = shape.nan_sql(raw.relation, shaped)
+    return cast("int", engine.rows(sql)[0][0]) if sql else 0
 
 
 def _read(order: BuildOrder, readers: Sequence[Reader], engine: Engine) -> RawTable:
