@@ -58,12 +58,15 @@ def test_to_a_terminal_the_keys_are_printed_once_the_staffs_first(tmp_path: Path
     )
     os.close(theirs)
     said = b""
-    while b"ploti serves" not in said or not said.endswith(b"\n"):
+    while b"\nNext: " not in said or not said.endswith(b"\n"):
         said += os.read(ours, 1000)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=30) == 0
     os.close(ours)
-    staff, subscriber, _ = said.decode().splitlines()
+    staff, subscriber, kept, _, *then = said.decode().splitlines()
+    assert "shown this once" in kept
+    assert "PLOTI_API_KEY" in then[0]
+    assert then[1] == "Next: ploti admin datasets list"
     assert "staff" in staff
     assert "ubscriber" in subscriber
     assert all(line.split()[-1].startswith("ploti_") for line in (staff, subscriber))

@@ -287,3 +287,19 @@ def test_choices_can_be_emptied_and_are_otherwise_left_alone(server: Server) -> 
     command = "feeds subscriptions update sub_a --no-places --dataset ds_a --dataset ds_b"
     assert run(command.split()) == 0
     assert json.loads(server.seen[0].body) == {"places": [], "datasets": ["ds_a", "ds_b"]}
+
+
+def test_an_id_that_no_dataset_has_is_told_beside_the_subscription(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = {"id": "sub_a", "name": "", "createdAt": "2026-10-18T06:13:02.000Z"}
+    server.on("POST /v1/feeds/subscriptions", Reply(made, 201))
+    there = {"id": "ds_a", "title": "T", "place": "us", "topic": "t", "keyColumns": []}
+    unset = ["license", "attribution", "current", "lastCheckedAt", "nextCheckBy", "hold"]
+    server.on("GET /v1/feeds/datasets/ds_a", Reply(there | dict.fromkeys(unset)))
+    server.on("GET /v1/feeds/datasets/ds_b", problem(404, "not_found", "There is no ds_b"))
+    command = "feeds subscriptions create --dataset ds_a --dataset ds_b --json"
+    assert run(command.split()) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["id"] == "sub_a"
+    assert told.err == "Not delivered for now: ds_b. There is no ds_b\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import App, Parameter, validators
@@ -9,6 +11,7 @@ from cyclopts import App, Parameter, validators
 from ploti.cli import events as log
 from ploti.cli.output import Json, print_fields, print_json, print_line, print_next, print_table
 from ploti.client.connection import Client
+from ploti.errors import NotDeliverable, NotFound, OutsideCoverage
 from ploti.model.page import SubscriptionPage
 from ploti.model.subscription import Subscription
 
@@ -47,6 +50,7 @@ def create(
         made = client.feeds.subscriptions.create(
             name=name or "", datasets=datasets or (), places=places or (), topics=topics or ()
         )
+        _warn(client, datasets or ())
     _print(made, json=json)
 
 
@@ -92,6 +96,7 @@ def update(
         changed = client.feeds.subscriptions.update(
             subscription, name=name, datasets=datasets, places=places, topics=topics
         )
+        _warn(client, datasets or ())
     _print(changed, json=json)
 
 
@@ -161,6 +166,15 @@ def events(
             cursor = page.next_cursor
     if not json:
         print_next(f"ploti feeds subscriptions events {subscription} --cursor {cursor}")
+
+
+def _warn(client: Client, datasets: Sequence[str]) -> None:
+    """Say which ids no dataset has that can be delivered: that is allowed, or a typing error."""
+    for each in datasets:
+        try:
+            client.feeds.datasets.show(each)
+        except (NotFound, NotDeliverable, OutsideCoverage) as error:
+            print(f"Not delivered for now: {each}. {error}", file=sys.stderr)
 
 
 def _print(subscription: Subscription, *, json: bool) -> None:

@@ -63,7 +63,7 @@ def serve(settings: Settings, *, say: Say, to_a_terminal: bool) -> None:
                     await listen(
                         make_application(backend, version=version("ploti")),
                         listener,
-                        started=lambda: say(f"ploti serves {address}"),
+                        started=lambda: _say_where(say, address),
                         ending=backend.waiters.close,
                     )
 
@@ -161,11 +161,18 @@ async def _set_up(backend: Backend, hand_over: Callable[[NewKeys], None]) -> Non
 
 def _hand_over(keys: NewKeys, folder: DataFolder, say: Say, *, to_a_terminal: bool) -> None:
     if to_a_terminal:
-        say(f"The staff's key, shown this once:     {keys.staff}")
-        say(f"A subscriber's key, shown this once:  {keys.subscriber}")
+        say(f"The staff's key:     {keys.staff}")
+        say(f"A subscriber's key:  {keys.subscriber}")
+        say("Keep both: they are shown this once, and no command makes others so far.")
     else:
         folder.keep_keys([keys.staff, keys.subscriber])
         say(f"The staff's key and a subscriber's are in {folder.keys}, a line each")
+
+
+def _say_where(say: Say, address: str) -> None:
+    say(f"ploti serves {address}")
+    say(f"Next, in a second terminal: export PLOTI_API_KEY=KEY PLOTI_API_URL={address}")
+    say("Next: ploti admin datasets list")
 
 
 def _clock(settings: Settings) -> Clock:
