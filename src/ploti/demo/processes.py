@@ -32,12 +32,12 @@ class Served(NamedTuple):
 
 @contextmanager
 def serving(data: Path) -> Iterator[Served]:
-    """A server over the folder `data`, ended when the context closes.
+    """A server over the folder `data`, ended when the context closes; it may send to loopback.
 
     Raises:
         PlotiError: It does not come up; the text is what it said.
     """
-    command = ["serve", "--data", str(data), "--port", "0"]
+    command = ["serve", "--data", str(data), "--port", "0", "--allow-networks", "127.0.0.0/8"]
     with _running(command, folder=data.parent, name="server", environment={}) as lines:
         url = lines.await_line(lambda line: _after(line, "ploti serves "))
         staff_key, subscriber_key = (data / "keys").read_text("utf-8").split()

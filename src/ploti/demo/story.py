@@ -10,6 +10,7 @@ import duckdb
 
 from ploti.client.connection import Client
 from ploti.demo.history import DATASET, DECLARATION, State, read_states, unpack
+from ploti.demo.inbox import Inbox, receiving
 from ploti.demo.processes import Follower, Served, ask, following, serving
 from ploti.errors import PlotiError
 from ploti.model.admin import Outcome, OutcomeKind
@@ -46,12 +47,16 @@ def tell(folder: Path, say: Say) -> None:
 
 def _play(folder: Path, served: Served, say: Say) -> str:
     states = read_states()
-    with Client(served.staff_key, url=served.url) as staff:
+    with (
+        Client(served.staff_key, url=served.url) as staff,
+        Client(served.subscriber_key, url=served.url) as subscriber,
+        receiving() as inbox,
+    ):
         _declare(staff, say)
-        with Client(served.subscriber_key, url=served.url) as subscriber:
-            subscription = subscriber.feeds.subscriptions.create(name="demo", datasets=[DATASET]).id
+        subscription = subscriber.feeds.subscriptions.create(name="demo", datasets=[DATASET]).id
         say("3. Somebody subscribes, and keeps a DuckDB file in step from now on:")
-        say(f"   ploti feeds sync {subscription} --to duckdb:{_COPY} --follow\n")
+        say(f"   ploti feeds sync {subscription} --to duckdb:{_COPY} --follow")
+        _hook(subscriber, subscription, inbox, say)
         destination = f"duckdb:{folder / _COPY}"
         with following(
             subscription, destination=destination, served=served, folder=folder
@@ -60,8 +65,25 @@ def _play(folder: Path, served: Served, say: Say) -> str:
             for number, state in enumerate(states, start=1):
                 _push(staff, state, number=number, path=folder / "states" / state.name, say=say)
                 _await_copy(follower, number, say)
+        _compare_inbox(subscriber, subscription, inbox, say)
     _verify(folder, served, subscription, states[-1], say)
     return subscription
+
+
+def _hook(subscriber: Client, subscription: str, inbox: Inbox, say: Say) -> None:
+    made = subscriber.webhooks.create(inbox.url, subscription_id=subscription)
+    inbox.trust(made.secret)
+    say("   A webhook tells another program, which verifies the signature of each event:")
+    say(f"   ploti webhooks create {inbox.url} --subscription-id {subscription}\n")
+
+
+def _compare_inbox(subscriber: Client, subscription: str, inbox: Inbox, say: Say) -> None:
+    log = list(subscriber.feeds.subscriptions.events(subscription))
+    sent = log[1:]  # `added` was there before the webhook
+    got = inbox.wait_for(len(sent))
+    _compare("the events that the webhook got", found=got, true=sent)
+    _compare("the webhooks that were refused", found=inbox.refused, true=[])
+    say(f"   The webhook got all {len(got)} events since, in order, each signature verified.\n")
 
 
 def _declare(staff: Client, say: Say) -> None:
@@ -131,6 +153,7 @@ def _say_what_next(folder: Path, subscription: str, say: Say) -> None:
     say(f"   ploti feeds datasets versions {DATASET}      every version, with its counts")
     say(f"   ploti feeds datasets changes {DATASET} 8     which records changed, and how")
     say(f"   ploti feeds subscriptions events {subscription}   the log that the sync followed")
+    say("   ploti webhooks list                                  who is told, and how that goes")
     say(f"   ploti feeds status {subscription} --to duckdb:{folder / _COPY}")
     say("Your own feed takes five minutes: see 'Your first feed' in README.md.")
 
