@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ploti.cli.output import Json, print_fields, print_json, print_table
+from ploti.cli.output import Json, print_fields, print_json, print_table, text
 from ploti.client.connection import Client
 from ploti.model.admin import Status
 
@@ -39,6 +39,9 @@ def _print(found: Status) -> None:
         empty="No check is under way.",
     )
     print()
+    if found.retention is not None and found.retention.stopped is not None:
+        print(f"Retention stopped: {text(found.retention.stopped)}")
+        print()
     sizes = found.sizes
     print_fields(
         {

@@ -171,6 +171,14 @@ class Sizes(Value, kw_only=True):
     file_bytes: int
 
 
+class RetentionRun(Value, kw_only=True):
+    """When what is past retention was removed last, up to where; why nothing was, if so."""
+
+    run_at: Instant
+    pruned_to: Instant
+    stopped: str | None
+
+
 class Status(Value, kw_only=True):
     """How a server does, for staff."""
 
@@ -178,6 +186,7 @@ class Status(Value, kw_only=True):
     queues: list[Queue]
     failing: list[FailingSource]
     building: list[BuildUnderWay]
+    retention: RetentionRun | None
     sizes: Sizes
 
 

@@ -16,6 +16,7 @@ GROUPS = [
     "admin",
     "admin.datasets",
     "admin.holds",
+    "admin.versions",
 ]
 
 

@@ -82,6 +82,16 @@ class JobKind(StrEnum):
 
     CHECK = "check"
     STALE = "stale"
+    PRUNE = "prune"
+    SWEEP = "sweep"
+
+
+class UpkeepRow(Value, kw_only=True):
+    """The last run of the retention: up to where it removed; why it did not, if so."""
+
+    run_at: Instant
+    pruned_to: Instant
+    stopped: str | None
 
 
 class JobRow(Value, kw_only=True):

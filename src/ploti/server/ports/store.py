@@ -36,6 +36,7 @@ from ploti.server.ports.rows import (
     ListedHold,
     StateRow,
     SubscriptionRow,
+    UpkeepRow,
     VersionContent,
     VersionRow,
 )
@@ -252,6 +253,10 @@ class Jobs(Protocol):
         """Forget a job, if there is one."""
         ...
 
+    def is_planned(self, kind: JobKind, subject: str) -> bool:
+        """Whether there is such a job."""
+        ...
+
     def is_any_due(self, *, now: Instant) -> bool:
         """Whether there is anything to claim; only reads."""
         ...
@@ -266,6 +271,30 @@ class Jobs(Protocol):
 
     def free(self, *, now: Instant) -> None:
         """End every lease: at the start, when nobody can be at work."""
+        ...
+
+
+class Retention(Protocol):
+    """What is past retention."""
+
+    def last_run(self) -> UpkeepRow | None:
+        """The last run; None before the first."""
+        ...
+
+    def keep_run(self, run: UpkeepRow) -> None:
+        """Keep a run in place of the last one."""
+        ...
+
+    def newest_event(self) -> Instant | None:
+        """When the newest event was appended."""
+        ...
+
+    def drop_events(self, *, before: Instant) -> None:
+        """Remove of each log its events up to the first that is not older; bodies unused too."""
+        ...
+
+    def drop_files(self, *, before: Instant) -> list[AttemptId]:
+        """Remove changes and snapshots that are older; the attempts that built them (S-44)."""
         ...
 
 
@@ -404,6 +433,7 @@ class Transaction:
     holds: Holds
     builds: Builds
     jobs: Jobs
+    retention: Retention
     overview: Overview
     subscriptions: Subscriptions
     memberships: Memberships

@@ -28,6 +28,7 @@ from ploti.server.service.plan_check import (
     trusted_state,
 )
 from ploti.server.service.plan_jobs import plan_retry
+from ploti.server.service.prune_old import plan_pruning
 from ploti.server.service.settle_check import Arrival, settle
 from ploti.server.service.show_dataset import find_dataset, lock_dataset
 from ploti.server.service.sweep_blobs import file_blob, source_blob, sweep_blobs
@@ -130,6 +131,7 @@ async def end_left_attempts(parts: Parts) -> None:
     def end(tx: Transaction) -> None:
         tx.builds.end_open()
         tx.jobs.free(now=now)
+        plan_pruning(tx, now=now)
 
     await parts.store.write(end)
     await sweep_blobs(parts.store, parts.blobs)

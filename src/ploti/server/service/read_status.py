@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ploti.model.admin import Status
+from ploti.model.admin import RetentionRun, Status
 from ploti.model.wire import Instant
 from ploti.server.ports.store import Transaction
 
@@ -14,5 +14,13 @@ def read_status(tx: Transaction, *, now: Instant) -> Status:
         queues=tx.overview.queues(now=now),
         failing=tx.overview.failing(),
         building=tx.overview.building(),
+        retention=_last_run(tx),
         sizes=tx.overview.sizes(),
     )
+
+
+def _last_run(tx: Transaction) -> RetentionRun | None:
+    run = tx.retention.last_run()
+    if run is None:
+        return None
+    return RetentionRun(run_at=run.run_at, pruned_to=run.pruned_to, stopped=run.stopped)

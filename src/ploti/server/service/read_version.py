@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ploti.errors import Conflict, Fault, InvalidInput, TooLarge
+from ploti.errors import Conflict, Expired, Fault, InvalidInput, TooLarge
 from ploti.model.ids import DatasetId
 from ploti.model.version import Version, VersionDigest
 from ploti.model.wire import Instant
@@ -112,6 +112,8 @@ def _listing(tx: Transaction, principal: Principal, dataset_id: DatasetId, numbe
         return files[FileRole.LISTING]
     if version.reason is not None:
         raise Conflict(f"Version {number} has no list of changes: it is loaded from its snapshot")
+    if FileRole.CHANGES not in files:
+        raise Expired(f"The changes of version {number} are past retention: load {dataset_id} anew")
     raise TooLarge(f"Version {number} has too many changes to list: read its changes file instead")
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from msgspec.structs import replace
 
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
 from ploti.server.eventlog.drafts import overdue
-from ploti.server.ports.rows import JobKind, JobRow
+from ploti.server.ports.rows import AttemptId, JobKind, JobRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.check_source import Parts, check_source
 from ploti.server.service.plan_jobs import plan_jobs, stale_at
+from ploti.server.service.prune_old import end_pruned, prune
+from ploti.server.service.sweep_blobs import sweep_blobs
 
 
 async def run_job(parts: Parts, job: JobRow) -> None:
@@ -25,6 +29,14 @@ async def run_job(parts: Parts, job: JobRow) -> None:
         case JobKind.STALE:
             now = parts.clock.now()
             await parts.store.write(lambda tx: tell_stale(tx, dataset_id, now=now))
+        case JobKind.PRUNE:
+            now = parts.clock.now()
+            await parts.store.write(lambda tx: prune(tx, now=now))
+        case JobKind.SWEEP:
+            await parts.store.write(lambda tx: end_pruned(tx, AttemptId(job.subject)))
+            await sweep_blobs(parts.store, parts.blobs)
+        case _:
+            assert_never(job.kind)
 
 
 def tell_stale(tx: Transaction, dataset_id: DatasetId, *, now: Instant) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from ploti.errors import Fault, InvalidInput, NotFound
+from ploti.errors import Expired, Fault, InvalidInput, NotFound
 from ploti.model.version import File, Files, Version, VersionSummary
 from ploti.model.wire import Instant
 from ploti.server.build.candidate import FileRole
@@ -30,8 +30,14 @@ def show_version(
 ) -> Version:
     """A released version with links to its files in a format (`geoparquet` or `csv`).
 
-    Raises InvalidInput for another format, NotFound where none was made in this one.
+    Raises InvalidInput for another format, NotFound where none was made in this one, and Expired
+    where neither snapshot nor changes are kept (R-106).
     """
+    if not any(file.role in {FileRole.SNAPSHOT, FileRole.CHANGES} for file in files):
+        raise Expired(
+            f"The files of version {version.version} of {version.dataset_id} are past retention: "
+            "load its current version"
+        )
     expires_at = Instant.of(now + LINKS_LAST)
     return Version(
         **_summary(version),
@@ -39,7 +45,7 @@ def show_version(
         schema_change=version.schema_change,
         content_digest=version.content_digest or "",
         files=Files(
-            snapshot=[link(snapshot_of(files, format=format), blobs=blobs, until=expires_at)],
+            snapshot=_snapshot(files, format=format, blobs=blobs, until=expires_at),
             changes=_changes(files, format=format, blobs=blobs, until=expires_at),
             id_map=None,
             schema=link(_one(files, FileRole.SCHEMA), blobs=blobs, until=expires_at),
@@ -81,6 +87,14 @@ def _summary(version: VersionRow) -> dict[str, Any]:
         "counts": version.counts,
         "resync_required": version.reason is not None,
     }
+
+
+def _snapshot(
+    files: list[FileRow], *, format: str, blobs: Blobs, until: Instant
+) -> list[File] | None:
+    if not any(file.role is FileRole.SNAPSHOT for file in files):
+        return None
+    return [link(snapshot_of(files, format=format), blobs=blobs, until=until)]
 
 
 def _changes(

@@ -27,6 +27,11 @@ class SqlJobs:
         """Forget a job, if there is one."""
         self._connection.execute(delete(job).where(_same(kind, subject)))
 
+    def is_planned(self, kind: JobKind, subject: str) -> bool:
+        """Whether there is such a job."""
+        wanted = select(job.c.run_at).where(_same(kind, subject))
+        return self._connection.scalars(wanted).first() is not None
+
     def is_any_due(self, *, now: Instant) -> bool:
         """Whether there is anything to claim; only reads."""
         wanted = select(job.c.run_at).where(job.c.run_at <= now).limit(1)

@@ -18,6 +18,7 @@ from ploti.server.adapters.store.keys import SqlKeys
 from ploti.server.adapters.store.log import SqlLog
 from ploti.server.adapters.store.migrate import migrate
 from ploti.server.adapters.store.overview import SqlOverview
+from ploti.server.adapters.store.retention import SqlRetention
 from ploti.server.adapters.store.sqlite import open_readers, open_writer
 from ploti.server.adapters.store.subscriptions import SqlMemberships, SqlSubscriptions
 from ploti.server.adapters.store.versions import SqlStates, SqlVersions
@@ -94,6 +95,7 @@ def _transaction(connection: Connection, log: SqlLog) -> Transaction:
         holds=SqlHolds(connection),
         builds=SqlBuilds(connection),
         jobs=SqlJobs(connection),
+        retention=SqlRetention(connection),
         overview=SqlOverview(connection),
         subscriptions=SqlSubscriptions(connection),
         memberships=SqlMemberships(connection),

@@ -80,6 +80,15 @@ job = Table(
     Index("job_due", "run_at"),
 )
 
+upkeep = Table(
+    "upkeep",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("run_at", At, nullable=False),
+    Column("pruned_to", At, nullable=False),
+    Column("stopped", String),
+)
+
 version = Table(
     "version",
     metadata,

@@ -82,6 +82,12 @@ def _datasets() -> None:
         _word("token", null=True),
     )
     op.create_index("job_due", "job", ["run_at"])
+    op.create_table(
+        "upkeep",
+        _number("id", key=True),
+        *map(_word, ("run_at", "pruned_to")),
+        _word("stopped", null=True),
+    )
 
 
 def _versions() -> None:

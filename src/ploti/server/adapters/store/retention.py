@@ -1,0 +1,110 @@
+"""What is past retention, removed from the tables."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, Integer, and_, cast, delete, func, insert, or_, select, update
+from sqlalchemy.sql import ColumnElement
+
+from ploti.model.wire import Instant
+from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
+from ploti.server.adapters.store.tables import (
+    dataset,
+    feed_body,
+    feed_event,
+    feed_log,
+    upkeep,
+    version,
+    version_file,
+)
+from ploti.server.build.candidate import FileRole
+from ploti.server.ports.rows import AttemptId, UpkeepRow, VersionState
+
+
+class SqlRetention:
+    """The port's `Retention` over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def last_run(self) -> UpkeepRow | None:
+        """The last run; None before the first."""
+        found = self._connection.execute(select(*columns_of(upkeep, UpkeepRow))).mappings().first()
+        return None if found is None else value_of(UpkeepRow, found)
+
+    def keep_run(self, run: UpkeepRow) -> None:
+        """Keep a run in place of the last one."""
+        self._connection.execute(delete(upkeep))
+        self._connection.execute(insert(upkeep).values(id=1, **fields_of(run)))
+
+    def newest_event(self) -> Instant | None:
+        """When the newest event was appended."""
+        newest = select(feed_body.c.at).order_by(feed_body.c.id.desc()).limit(1)
+        return self._connection.scalars(newest).first()
+
+    def drop_events(self, *, before: Instant) -> None:
+        """Remove of each log its events up to the first that is not older; bodies unused too."""
+        first_kept = (
+            select(feed_event.c.seq)
+            .join(feed_body, feed_body.c.id == feed_event.c.body_id)
+            .where(feed_event.c.log == feed_log.c.log, feed_body.c.at >= before)
+            .order_by(feed_event.c.seq)
+            .limit(1)
+            .scalar_subquery()
+        )
+        first = func.coalesce(first_kept, feed_log.c.last_seq + 1)
+        self._connection.execute(update(feed_log).values(first_seq=first))
+        own_first = (
+            select(feed_log.c.first_seq).where(feed_log.c.log == feed_event.c.log).scalar_subquery()
+        )
+        self._connection.execute(delete(feed_event).where(feed_event.c.seq < own_first))
+        used = select(feed_event.c.body_id)
+        old = and_(feed_body.c.at < before, feed_body.c.id.not_in(used))
+        self._connection.execute(delete(feed_body).where(old))
+
+    def drop_files(self, *, before: Instant) -> list[AttemptId]:
+        """Remove changes and snapshots that are older; the attempts that built them (S-44)."""
+        old = or_(_old_changes(before), _old_snapshots(before))
+        wanted = select(version_file.c.blob, version.c.attempt_id).join_from(
+            version_file, version, _OWN
+        )
+        found = self._connection.execute(wanted.where(old)).all()
+        gone = version_file.c.blob.in_([row.blob for row in found])
+        self._connection.execute(delete(version_file).where(gone))
+        return sorted({row.attempt_id for row in found})
+
+
+_OWN = and_(
+    version.c.dataset_id == version_file.c.dataset_id, version.c.version == version_file.c.version
+)
+_later = version.alias("later")
+_IS_LATER = and_(
+    _later.c.dataset_id == version.c.dataset_id,
+    _later.c.version > version.c.version,
+    _later.c.state == VersionState.RELEASED,
+)
+_CURRENT = select(dataset.c.current_version).where(dataset.c.id == version.c.dataset_id)
+
+
+def _old_changes(before: Instant) -> ColumnElement[bool]:
+    roles = version_file.c.role.in_([FileRole.CHANGES, FileRole.LISTING])
+    return and_(roles, version.c.published_at < before)
+
+
+def _old_snapshots(before: Instant) -> ColumnElement[bool]:
+    """Of versions that are not current any more, nor the last of their MAJOR schema version."""
+    ended = select(func.min(_later.c.published_at)).where(_IS_LATER).scalar_subquery()
+    same_major = select(_later.c.version).where(
+        _IS_LATER, _major(_later.c.schema_version) == _major(version.c.schema_version)
+    )
+    return and_(
+        version_file.c.role == FileRole.SNAPSHOT,
+        version.c.state == VersionState.RELEASED,
+        version.c.version != _CURRENT.scalar_subquery(),
+        ended < before,
+        same_major.exists(),
+    )
+
+
+def _major(schema_version: ColumnElement[str]) -> ColumnElement[int]:
+    """SQLite reads the number before the dot."""
+    return cast(schema_version, Integer)
