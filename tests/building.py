@@ -77,7 +77,7 @@ class Dataset:
         """Build a state and make it the base of the next."""
         built = self.build(source, name=name)
         assert isinstance(built, Candidate), built
-        assert built.key_fault is None, built
+        assert built.unmatched is None, built
         self.number += 1
         before = self.base.schema_version if self.base else str(FIRST)
         self.base = Base(

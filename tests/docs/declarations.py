@@ -23,7 +23,16 @@ TOP = {
     "geometry": ("-", "Geometry made of two columns, and its precision; see below."),
     "columns": ("`{}`", "Types of columns that are not to be told from the values; see below."),
     "holds": ("see below", "When a version is held for review, or `off`; see below."),
-    "continuation": ("`off`", "Whether records go on under a new key: `off` so far."),
+    "repeated_keys": (
+        "`hold`",
+        "Keys that are there more than once: `hold` the version, or `number` the rows of each, so"
+        " that each is a record, told apart by what else it has.",
+    ),
+    "continuation": (
+        "`review`",
+        "Where many keys went and came, records are found again by what else they have: `review`"
+        " holds what was found by likeness only, `auto` releases it, `off` goes by keys alone.",
+    ),
     "check_every": (
         "-",
         "How often the source is checked: `24h`, `30m`, `7d`. Left out, only by hand.",
@@ -107,8 +116,7 @@ def declarations() -> str:
         "## Not built yet",
         "These are refused with a clear error, so that none is obeyed by half: "
         f"{codes(not_built.SETTINGS)}; of `source` {codes(not_built.SOURCE)} and the kinds "
-        f"{codes(not_built.KINDS)}; `continuation` "
-        f"{codes(not_built.CONTINUATIONS)}.",
+        f"{codes(not_built.KINDS)}.",
     )
 
 

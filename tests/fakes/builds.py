@@ -58,7 +58,7 @@ class Builds:
         reads = [str(source), *([self.base.snapshot] if self.base else [])]
         with DuckEngine(str(folder), reads=reads, memory_limit=MEMORY, threads=1) as engine:
             result = build_version(order, readers=READERS, engine=engine)
-        if isinstance(result, Candidate) and result.key_fault is None:
+        if isinstance(result, Candidate) and result.files:
             self.base = self._as_base(result, folder, version=self._orders)
         return result
 

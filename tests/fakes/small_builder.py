@@ -69,7 +69,9 @@ def build(order: BuildOrder) -> BuildResult:
     repeated = [key for key, times in Counter(row[0] for row in records).items() if times > 1]
     if repeated:
         fault = KeyFault(null_rows=0, repeated_keys=len(repeated), examples=repeated)
-        return _candidate(schema, change, records, key_fault=fault)
+        return _candidate(
+            schema, change, records, key_fault=fault, unmatched="keys are all it matches by"
+        )
     rows = {row[0]: dict(zip(names, row, strict=True)) for row in records}
     before: Rows = json.loads(Path(base.snapshot).read_text()) if base else {}
     changed = [key for key in rows.keys() & before.keys() if _differ(rows[key], before[key])]

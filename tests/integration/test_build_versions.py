@@ -263,20 +263,16 @@ def test_csv_has_nothing_for_null_and_quotes_for_empty_text(tmp_path: Path) -> N
     assert "\n".join(body[1:]) == '0,1,,\n1,2,"",\n2,3,NULL,\n3,4, x ,\n4,5,"a""b,\nc",'
 
 
-def test_a_key_with_nulls_or_repeats_gives_a_fault_and_no_files(dataset: Dataset) -> None:
+def test_a_key_with_nulls_or_repeats_gives_a_fault_with_examples(dataset: Dataset) -> None:
     built = dataset.build_text("id,n\na,1\nb,2\na,3\n,4\n,5\na,6\nb,2\n")
     assert isinstance(built, Candidate)
     assert built.key_fault is not None
     assert (built.key_fault.null_rows, built.key_fault.repeated_keys) == (2, 2)
     assert built.key_fault.examples == ["rows without id: 2", "a: 3 rows", "b: 2 rows"]
-    assert built.files == []
-    assert built.counts is None
     assert built.row_count == 7
 
 
-def test_without_a_key_a_first_version_keeps_every_row_and_a_second_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_without_a_key_every_row_is_a_record_and_goes_on_by_what_it_has(tmp_path: Path) -> None:
     dataset = Dataset(tmp_path, declare())
     built = dataset.release_text("a,b\n1,2\n1,2\n0,3\n")
     assert built.row_count == 3
@@ -284,15 +280,33 @@ def test_without_a_key_a_first_version_keeps_every_row_and_a_second_is_refused(
         len({row["_ploti_record_id"] for row in rows_of(dataset.path(built, FileRole.SNAPSHOT))})
         == 3
     )
-    assert "needs a key" in refused(dataset, "a,b\n1,2\n")
-
-
-def test_a_change_of_key_is_refused(dataset: Dataset) -> None:
-    dataset.release_text(FIRST)
-    dataset.declaration = declare(key=["name"])
-    assert refused(dataset, FIRST) == (
-        "the key was id and is name: a dataset's key cannot be changed so far"
+    assert isinstance(dataset.build_text("b,a\n3,0\n2,1\n2,1\n"), Unchanged)
+    before = Path(dataset.base.snapshot) if dataset.base else Path()
+    built = dataset.release_text("a,b\n5,5\n1,2\n0,3\n")
+    assert built.counts == Counts(added=1, changed=0, removed=1)
+    check_fold(
+        before,
+        dataset.path(built, FileRole.CHANGES),
+        dataset.path(built, FileRole.SNAPSHOT),
     )
+
+
+def test_under_another_key_records_go_on_and_the_change_is_major(dataset: Dataset) -> None:
+    dataset.release_text(FIRST)
+    assert dataset.base is not None
+    before = ids_by(dataset, "id")
+    dataset.declaration = declare(key=["name"])
+    built = dataset.release_text(FIRST)
+    assert built.counts == Counts(added=0, changed=0, removed=0)
+    assert built.schema_change is not None
+    assert (built.schema_change.level, built.schema_change.to) == (Level.MAJOR, "2.0")
+    assert ids_by(dataset, "id") == before
+
+
+def ids_by(dataset: Dataset, name: str) -> dict[object, object]:
+    assert dataset.base is not None
+    rows = rows_of(Path(dataset.base.snapshot))
+    return {row[name]: row["_ploti_record_id"] for row in rows}
 
 
 @pytest.mark.parametrize(

@@ -139,9 +139,6 @@ def test_a_setting_that_nothing_obeys_yet_is_an_error_that_says_so() -> None:
         assert faults(whole(**{name: "x"})) == {name: "is not built yet: leave it out"}
     for name in not_built.SOURCE:
         assert faults(whole(source={name: "x"})) == {f"source.{name}": _LATER}
-    for word in not_built.CONTINUATIONS:
-        told = f"'{word}' is not built yet: off so far"
-        assert faults(whole(continuation=word)) == {"continuation": told}
     for word in not_built.KINDS:
         found = faults(whole(source={"kind": word, "url": "https://a.org/"}))
         assert "not built yet" in found["source.kind"]
@@ -245,6 +242,8 @@ def test_filing_review_and_where_the_bytes_come_from_do_not_change_how_they_are_
         {"geometry": {"longitude": "lon", "latitude": "lat", "precision": "off"}},
         {"columns": {}},
         {"continuation": None},
+        {"continuation": "auto"},
+        {"repeated_keys": "number"},
         {"source": {"kind": "http", "url": "https://data.example.org/permits.csv"}},
     ],
 )

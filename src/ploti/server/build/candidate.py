@@ -73,10 +73,10 @@ class KeyFault(Value, kw_only=True):
 class Candidate(Value, kw_only=True, tag="candidate"):
     """A built state, not yet decided.
 
-    `state_digest` tells two states of a source apart whatever ids their records got. With a
-    `key_fault` nothing was matched: there are no counts, digest or files, and the candidate can
-    only be discarded. `before` and `after` measure the base and this, where there are both. A
-    first version and one with a MAJOR change have no changes file (S-15).
+    `state_digest` tells two states of a source apart whatever ids their records got. With
+    `unmatched`, which says why the matching ended early, there are no counts, digest or files, and
+    the candidate can only be discarded. `before` and `after` measure the base and this, where
+    there are both. A first version and one with a MAJOR change have no changes file (S-15).
     """
 
     schema: Schema
@@ -89,6 +89,7 @@ class Candidate(Value, kw_only=True, tag="candidate"):
     files: list[BuiltFile]
     findings: list[Finding]
     key_fault: KeyFault | None
+    unmatched: str | None = None
     before: Measures | None = None
     after: Measures | None = None
 

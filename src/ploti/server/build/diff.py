@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ploti.model.schema import Schema
 from ploti.model.sql import identifier, literal
 from ploti.server.build.candidate import KeyFault
-from ploti.server.build.shape import Shape, base_hashed
+from ploti.server.build.shape import Shape, base_hashed, base_value
 
 DIFF = "diff"
 """The table of what differs: `base_pos` and `new_pos`, rows in the base and in the shaped table."""
@@ -31,7 +31,8 @@ def snapshot_relation(path: str) -> str:
 
 def diff_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str:
     """The statement that makes the table `DIFF`; both relations must give `file_row_number`."""
-    keys = ", ".join(identifier(name) for name in base.key_columns)
+    known = {column.name: column for column in base.columns}
+    keys = ", ".join(base_value(known[name], shape.named_types[name]) for name in shape.key)
     hashed = ", ".join(base_hashed(shape, base))
     base_rows = (
         f"SELECT hash({keys}) AS kh, hash({hashed}) AS ch, file_row_number AS pos FROM {snapshot}"
@@ -42,7 +43,7 @@ def diff_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str:
         f" FULL JOIN ({state_rows}) AS state ON base.kh = state.kh"
         " WHERE base.ch IS DISTINCT FROM state.ch"
     )
-    return f"CREATE TABLE {DIFF} AS {differing}"
+    return f"CREATE OR REPLACE TABLE {DIFF} AS {differing}"
 
 
 COUNTS_SQL = f"""
@@ -82,15 +83,16 @@ def geometries_sql(rows: str) -> str:
     return f"SELECT g FROM {rows}"
 
 
-def ordered_sql(rows: str, shape: Shape, *, box: Box | None) -> str:
+def ordered_sql(rows: str, shape: Shape, *, box: Box | None, unique: bool) -> str:
     """SQL of new records under their names, in the order in which they are numbered.
 
     The order is (place along a Hilbert curve over their box, none last; key as text; columns in
-    order) and so does not depend on that of the source's rows (domain, 'Record ids'). With a key,
-    which is unique here, the columns after it decide nothing and are left out.
+    order) and so does not depend on that of the source's rows (domain, 'Record ids'). After a key
+    that is `unique` the columns decide nothing and are left out.
     """
-    order = [f"{field}::VARCHAR" for field in shape.key_fields]
-    order = order or [f"{field} NULLS LAST" for field in shape.fields.values()]
+    order = [f"{field}::VARCHAR NULLS LAST" for field in shape.key_fields]
+    if not (unique and order):
+        order += [f"{field} NULLS LAST" for field in shape.fields.values()]
     if box:
         corners = ", ".join(f"{corner!r}::DOUBLE" for corner in box)
         order.insert(0, f"ploti_place(g, {corners}) NULLS LAST")

@@ -56,7 +56,8 @@ class NextVersion(NamedTuple):
     `recast` is SQL of each column over the base's, where the columns are not the base's own.
     `changed` and `added` are SQL of rows under the dataset's names, in the order in which they
     come in the snapshot; `touched` is SQL of the base's rows (`base_pos`) that change or are
-    `removed`, and `added_rows` how many are added. A version to be loaded has no changes file.
+    `removed`, and `added_rows` how many are added. With `same_keys` a changed record keeps its key,
+    which is proved. A version to be loaded has no changes file.
     """
 
     base: Base
@@ -65,6 +66,7 @@ class NextVersion(NamedTuple):
     changed: str
     added: str
     added_rows: int
+    same_keys: bool
     with_changes: bool
 
 
@@ -101,6 +103,10 @@ class Engine(Protocol):
 
     def rows(self, sql: str) -> list[tuple[object, ...]]:
         """The rows of a small result."""
+        ...
+
+    def match(self, sql: str) -> list[tuple[object, ...]]:
+        """The rows of a statement of the matching; raises OverBudget where memory is short."""
         ...
 
     def keep(self, sql: str, *, name: str) -> Kept:

@@ -36,12 +36,13 @@ def review(
 
     What was accepted by the release of an earlier version holds this one only where it is worse.
     A first version is reviewed for its key alone. Of several reasons the first of `schema_review`,
-    `data_check`, `processing` is shown. With a faulty key nothing was built that could be released.
+    `data_check`, `processing` is shown. Unmatched, nothing was built that could be released.
     """
     found = [
         *candidate.findings,
         *_schema_findings(candidate.schema_change),
         *_key_findings(candidate.key_fault),
+        *_unmatched(candidate.unmatched),
         *measured(candidate, base=base, holds=holds),
     ]
     findings = with_accepted(found, accepted)
@@ -49,7 +50,7 @@ def review(
     return Verdict(
         reason=min(reasons, key=_PRECEDENCE.index, default=None),
         findings=findings,
-        releasable=candidate.key_fault is None,
+        releasable=candidate.unmatched is None,
     )
 
 
@@ -104,6 +105,13 @@ def _describe(change: SchemaChange) -> str:
     if change.geometry:
         parts.append("the geometry's column or CRS is another")
     return "; ".join(parts)
+
+
+def _unmatched(why: str | None) -> list[Finding]:
+    if why is None:
+        return []
+    message = f"The records could not be matched to those of the version before: {why}"
+    return [Finding(reason=HoldReason.PROCESSING, kind="unmatched", message=message)]
 
 
 def _key_findings(fault: KeyFault | None) -> list[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ploti.errors import Conflict, Fault, InvalidInput
+from ploti.errors import Fault, InvalidInput
 from ploti.model.admin import Applied
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
@@ -28,8 +28,7 @@ def apply_dataset(
     """Create or update a dataset from its declaration as written; a dry run keeps nothing.
 
     A dataset that was removed comes back.
-    Raises InvalidInput for a declaration that cannot be taken or is another dataset's, Conflict
-    for another key of a dataset that has a released version.
+    Raises InvalidInput for a declaration that cannot be taken or is another dataset's.
     """
     declaration = parse_declaration(raw)
     if declaration.id != dataset_id:
@@ -38,7 +37,6 @@ def apply_dataset(
     tx.datasets.lock_catalogue(exclusive=True)
     before = tx.datasets.lock(dataset_id)
     if before is not None:
-        _check_key(before, declaration)
         declaration = _still_paused(before, declaration)
     if not dry_run:
         _keep(tx, before, declaration, now=now)
@@ -48,14 +46,6 @@ def apply_dataset(
         changed=_changed(before, declaration),
         dry_run=dry_run,
     )
-
-
-def _check_key(before: DatasetRow, after: Declaration) -> None:
-    if before.current_version is not None and before.declaration.key != after.key:
-        raise Conflict(
-            f"The key of {before.id} is [{', '.join(before.declaration.key)}] and cannot be "
-            "changed so far once a version is released: keep it, or declare another dataset"
-        )
 
 
 def _keep(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -34,6 +34,7 @@ from ploti.server.build.candidate import (
 )
 from ploti.server.build.layout import EXPORTED, LISTED
 from ploti.server.ports.building import Engine, NextVersion, Reader, Written
+from ploti.server.service.match_state import Matched, count_differences, match_state
 from ploti.server.service.measure_version import find_hints, measure
 from ploti.server.service.shape_state import State, shape_state
 
@@ -42,14 +43,39 @@ def build_version(order: BuildOrder, *, readers: Sequence[Reader], engine: Engin
     """Build what the order says; a source that cannot be read gives `Broken` with the reason."""
     try:
         state = shape_state(order, readers=readers, engine=engine)
-        fault = _key_fault(state, engine)
-        if fault:
-            return _faulty(state, order.base, fault)
-        if order.base is None:
-            return _first(state, order, engine)
-        return _next(state, order, order.base, engine)
+        work = _Work(state=state, order=order, engine=engine, fault=_key_fault(state, engine))
+        return _first(work) if order.base is None else _next(work, order.base)
     except SourceError as error:
         return Broken(detail=error.detail)
+
+
+class _Work(NamedTuple):
+    """What a build has once its state is shaped; `fault` is that of the key."""
+
+    state: State
+    order: BuildOrder
+    engine: Engine
+    fault: KeyFault | None
+
+    @property
+    def told_fault(self) -> KeyFault | None:
+        """The fault of the key that is reviewed: repeated keys are none where they are numbered."""
+        if self.fault is None or self.order.declaration.repeated_keys == "hold":
+            return self.fault
+        if not self.fault.null_rows:
+            return None
+        return diff.make_key_fault(self.fault.null_rows, (), key=self.state.shape.key)
+
+    @property
+    def shaped(self) -> str:
+        """The relation of the state's rows."""
+        return self.state.kept.relation
+
+    def ordered(self, rows: str) -> str:
+        """SQL of new records in the order of their numbers."""
+        shape = self.state.shape
+        box = self.engine.box(diff.geometries_sql(rows)) if shape.geometry else None
+        return diff.ordered_sql(rows, shape, box=box, unique=self.fault is None)
 
 
 def _key_fault(state: State, engine: Engine) -> KeyFault | None:
@@ -61,60 +87,75 @@ def _key_fault(state: State, engine: Engine) -> KeyFault | None:
     return diff.make_key_fault(null_rows, found, key=state.shape.key)
 
 
-def _faulty(state: State, base: Base | None, fault: KeyFault) -> Candidate:
-    return Candidate(
-        schema=state.schema,
-        schema_change=_change(state, base),
-        row_count=state.kept.rows,
-        counts=None,
-        state_digest=state.digest,
-        content_digest=None,
-        buckets=[],
-        files=[],
-        findings=state.findings,
-        key_fault=fault,
+def _first(work: _Work) -> Candidate:
+    sql = work.ordered(work.shaped)
+    written = work.engine.write_first(sql, schema=work.state.schema, version=work.order.version)
+    counts = Counts(added=work.state.kept.rows, changed=0, removed=0)
+    return _written(_candidate(work, change=None), work, written=written, counts=counts)
+
+
+def _next(work: _Work, base: Base) -> Candidate | Unchanged:
+    state, order, engine = work.state, work.order, work.engine
+    change = compare(
+        base.schema, state.schema, base_version=SchemaVersion.parse(base.schema_version)
     )
-
-
-def _change(state: State, base: Base | None) -> SchemaChange | None:
-    if base is None:
-        return None
-    return compare(base.schema, state.schema, base_version=SchemaVersion.parse(base.schema_version))
-
-
-def _first(state: State, order: BuildOrder, engine: Engine) -> Candidate:
-    sql = _ordered(state.kept.relation, state, engine)
-    written = engine.write_first(sql, schema=state.schema, version=order.version)
-    counts = Counts(added=state.kept.rows, changed=0, removed=0)
-    return _candidate(state, order, engine, counts=counts, change=None, written=written)
-
-
-def _ordered(rows: str, state: State, engine: Engine) -> str:
-    """SQL of new records in the order of their numbers."""
-    box = engine.box(diff.geometries_sql(rows)) if state.shape.geometry else None
-    return diff.ordered_sql(rows, state.shape, box=box)
-
-
-def _next(state: State, order: BuildOrder, base: Base, engine: Engine) -> Candidate | Unchanged:
-    snapshot = diff.snapshot_relation(base.snapshot)
-    engine.run(diff.diff_sql(state.kept.relation, snapshot, state.shape, base=base.schema))
-    added, changed, removed = cast("tuple[int, ...]", engine.rows(diff.COUNTS_SQL)[0])
-    counts = Counts(added=added, changed=changed, removed=removed)
-    change = _change(state, base)
+    matched = match_state(state, base, order.declaration, engine, fault=work.fault)
+    candidate = _candidate(work, change=change, matched=matched)
+    if matched.unmatched:
+        return candidate
+    counts = count_differences(engine)
     if not counts.total and change is None and not order.always:
         return Unchanged(state_digest=state.digest)
     step = NextVersion(
         base=base,
         recast=shape.recast(state.shape, base.schema),
         touched=diff.TOUCHED_SQL,
-        changed=diff.changed_sql(state.kept.relation, state.shape),
-        added=_ordered(diff.added_rows(state.kept.relation), state, engine),
-        added_rows=added,
+        changed=diff.changed_sql(work.shaped, state.shape),
+        added=work.ordered(diff.added_rows(work.shaped)),
+        added_rows=counts.added,
+        same_keys=matched.same_keys,
         with_changes=not order.always and (change is None or change.level is not Level.MAJOR),
     )
     written = engine.write_next(step, schema=state.schema, version=order.version)
-    built = _candidate(state, order, engine, counts=counts, change=change, written=written)
+    built = _written(candidate, work, written=written, counts=counts)
     return _measured(built, base, f"{order.folder}/{written.snapshot.name}", engine)
+
+
+def _candidate(
+    work: _Work, *, change: SchemaChange | None, matched: Matched | None = None
+) -> Candidate:
+    """What is known of a candidate before any of its files is written."""
+    return Candidate(
+        schema=work.state.schema,
+        schema_change=change,
+        row_count=work.state.kept.rows,
+        counts=None,
+        state_digest=work.state.digest,
+        content_digest=None,
+        buckets=[],
+        files=[],
+        findings=[*work.state.findings, *(matched.findings if matched else ())],
+        key_fault=work.told_fault,
+        unmatched=matched.unmatched if matched else None,
+    )
+
+
+def _written(candidate: Candidate, work: _Work, *, written: Written, counts: Counts) -> Candidate:
+    order, engine = work.order, work.engine
+    schema = _with_types(candidate.schema, written.geometry_types)
+    files = [
+        *(file for file in (written.snapshot, written.changes) if file),
+        *_exports(schema, order, engine, written=written),
+        _schema_file(schema, order.base, candidate.schema_change, engine),
+    ]
+    return msgspec.structs.replace(
+        candidate,
+        schema=schema,
+        counts=counts,
+        content_digest=written.buckets.content_digest,
+        buckets=written.buckets.to_wire(),
+        files=files,
+    )
 
 
 def _measured(built: Candidate, base: Base, snapshot: str, engine: Engine) -> Candidate:
@@ -124,35 +165,6 @@ def _measured(built: Candidate, base: Base, snapshot: str, engine: Engine) -> Ca
         findings=[*built.findings, *hints],
         before=measure(engine, base.snapshot, rows=base.row_count),
         after=measure(engine, snapshot, rows=built.row_count),
-    )
-
-
-def _candidate(
-    state: State,
-    order: BuildOrder,
-    engine: Engine,
-    *,
-    counts: Counts,
-    change: SchemaChange | None,
-    written: Written,
-) -> Candidate:
-    schema = _with_types(state.schema, written.geometry_types)
-    files = [
-        *(file for file in (written.snapshot, written.changes) if file),
-        *_exports(schema, order, engine, written=written),
-        _schema_file(schema, order.base, change, engine),
-    ]
-    return Candidate(
-        schema=schema,
-        schema_change=change,
-        row_count=state.kept.rows,
-        counts=counts,
-        state_digest=state.digest,
-        content_digest=written.buckets.content_digest,
-        buckets=written.buckets.to_wire(),
-        files=files,
-        findings=state.findings,
-        key_fault=None,
     )
 
 

@@ -45,8 +45,8 @@ def release_hold(
     hold = _lock_open(tx, hold_id)
     if not hold.releasable:
         raise Conflict(
-            f"{hold_id} holds a version whose key does not tell its rows apart: "
-            "it can only be discarded so far"
+            f"{hold_id} holds a version whose records could not be matched: "
+            "it can only be discarded"
         )
     end_hold(tx, hold, HoldState.RELEASED, by=by.member_id, note=note, now=now)
     _accept(tx, hold, by=by, note=note, now=now)

@@ -17,6 +17,10 @@ from ploti.server.sources.location import file_path, web_address
 PRECISION = 1e-9
 """Degrees, where `geometry.precision` is left out."""
 
+REPEATED_KEYS = "hold"
+CONTINUATION = "review"
+"""Of keys and records that go on, where the declaration says nothing."""
+
 MIN_ROW_RATIO = 0.7
 MAX_ID_TURNOVER = 0.5
 MIN_FILLED_RATIO = 0.5
@@ -25,7 +29,8 @@ MAX_EXTENT_SHIFT = 1.0
 
 _SETTINGS = (
     *("id", "title", "place", "topic", "license", "attribution", "source"),
-    *("key", "geometry", "columns", "holds", "continuation", "check_every", "paused"),
+    *("key", "geometry", "columns", "holds", "check_every", "paused"),
+    *("repeated_keys", "continuation"),
 )
 _SOURCE = ("kind", "url", "format")
 _OPTIONS: dict[str, tuple[str, ...] | None] = {
@@ -41,7 +46,8 @@ _PRECISIONS = tuple(float(f"1e-{digits}") for digits in range(16))
 _TYPES = ", ".join(sorted(TYPES - {"geometry"})) + " or decimal(p,s)"
 _kind = fields.choice("file", "http", kind="kind", not_built=not_built.KINDS)
 _format = fields.choice(*FORMATS, kind="format")
-_continuation = fields.choice("off", kind="way of continuation", not_built=not_built.CONTINUATIONS)
+_continuation = fields.choice("review", "auto", "off", kind="way of continuation")
+_repeated_keys = fields.choice("hold", "number", kind="treatment of keys that repeat")
 
 
 class Source(Value, kw_only=True):
@@ -83,9 +89,9 @@ class Declaration(Value, kw_only=True):
     """A declaration, checked.
 
     `precision` is that of the geometry, from columns or the source's own, in units of its CRS and
-    a power of ten; None is `off`. `continuation` is None where it is left out. `check_every` is
-    in seconds, None where no check is ever due; `paused` is None where the declaration does not
-    say, so that declaring a dataset anew does not resume it.
+    a power of ten; None is `off`. `repeated_keys` is `hold` or `number`, `continuation` `review`,
+    `auto` or `off`. `check_every` is in seconds, None where no check is ever due; `paused` is None
+    where the declaration does not say, so that declaring a dataset anew does not resume it.
     """
 
     id: DatasetId
@@ -100,7 +106,8 @@ class Declaration(Value, kw_only=True):
     precision: float | None = PRECISION
     columns: dict[str, str] = {}
     holds: Holds = Holds()
-    continuation: str | None = None
+    repeated_keys: str = REPEATED_KEYS
+    continuation: str = CONTINUATION
     check_every: int | None = None
     paused: bool | None = None
 
@@ -128,7 +135,8 @@ def parse_declaration(raw: Mapping[str, object]) -> Declaration:
         precision=precision,
         columns=_columns(top),
         holds=_holds(top),
-        continuation=top.take("continuation", _continuation, default=None),
+        continuation=top.take("continuation", _continuation, default=CONTINUATION),
+        repeated_keys=top.take("repeated_keys", _repeated_keys, default=REPEATED_KEYS),
         check_every=top.take("check_every", interval, default=None),
         paused=top.take("paused", fields.switch, default=None),
     )

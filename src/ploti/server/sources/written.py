@@ -7,13 +7,19 @@ import json
 
 from msgspec.structs import asdict
 
-from ploti.server.sources.declaration import PRECISION, Declaration, Holds
+from ploti.server.sources.declaration import (
+    CONTINUATION,
+    PRECISION,
+    REPEATED_KEYS,
+    Declaration,
+    Holds,
+)
 from ploti.server.sources.interval import written_interval
 
 READER = 1
 """Raise it when a reader reads the same bytes otherwise: every dataset is then read again."""
 
-_READING = {"source", "key", "geometry", "columns", "continuation"}
+_READING = {"source", "key", "geometry", "columns", "repeated_keys", "continuation"}
 _PLACE = {"source.kind", "source.url"}
 
 
@@ -47,7 +53,8 @@ def as_written(declaration: Declaration) -> dict[str, object]:
                 for name, default in asdict(Holds()).items()
             }
         ),
-        "continuation": declaration.continuation,
+        "repeated_keys": _other(REPEATED_KEYS, declaration.repeated_keys),
+        "continuation": _other(CONTINUATION, declaration.continuation),
         "check_every": declaration.check_every and written_interval(declaration.check_every),
         "paused": declaration.paused,
     }
@@ -91,6 +98,10 @@ def _given(settings: dict[str, object]) -> dict[str, object]:
 def _unless(default: float, value: float | None) -> float | str | None:
     if value is None:
         return "off"
+    return None if value == default else value
+
+
+def _other(default: str, value: str) -> str | None:
     return None if value == default else value
 
 

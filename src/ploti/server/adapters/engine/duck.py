@@ -20,6 +20,7 @@ from ploti.server.adapters.engine.snapshot import write_first
 from ploti.server.adapters.engine.walk import Walk
 from ploti.server.build.candidate import BuiltFile, FileRole
 from ploti.server.build.diff import Box
+from ploti.server.build.matching.question import OverBudget
 from ploti.server.ports.building import Kept, NextVersion, Written
 
 _BATCH = 100_000
@@ -64,6 +65,13 @@ class DuckEngine:
         """The rows of a small result."""
         found: list[tuple[object, ...]] = self._execute(sql).fetchall()
         return found
+
+    def match(self, sql: str) -> list[tuple[object, ...]]:
+        """The rows of a statement of the matching; raises OverBudget where memory is short."""
+        try:
+            return self.rows(sql)
+        except duckdb.OutOfMemoryException as error:
+            raise OverBudget("the matching needs more memory than the build has") from error
 
     def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
         """Run SQL; what DuckDB refuses in a source's data is the source's fault."""

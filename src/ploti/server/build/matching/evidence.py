@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log2
 
+from ploti.model.columns import RECORD_ID
 from ploti.model.sql import literal
-from ploti.server.build.matching.question import MatchColumn
+from ploti.server.build.matching.expressions import key_text
+from ploti.server.build.matching.links import POSITION
+from ploti.server.build.matching.question import MatchColumn, Question, Run, Stage
+
+_EXAMPLES = 3
 
 
 def evidence_of(columns: Sequence[MatchColumn], rates: Sequence[float]) -> str:
@@ -35,6 +40,34 @@ def evidence_of(columns: Sequence[MatchColumn], rates: Sequence[float]) -> str:
         f"to_json({{{kinds}, {numbers}}})::VARCHAR AS evidence FROM match_found AS f "
         "JOIN match_old_left AS a ON a.r = f.o JOIN match_new_left AS b ON b.r = f.n"
     )
+
+
+def find_continued(run: Run, question: Question) -> tuple[tuple[str, str, str], ...]:
+    """Examples of what the scorer linked in a dataset with a key; without one there is none."""
+    if not question.key_before or not question.key_now:
+        return ()
+    return find_examples(run, question, stage=Stage.CONTINUATION)
+
+
+def find_examples(
+    run: Run, question: Question, *, stage: Stage
+) -> tuple[tuple[str, str, str], ...]:
+    """A few links of a stage: the old key, the new one, and the columns said to be different."""
+    old, new = (
+        f"(SELECT {handle} AS handle, replace({key_text(key)}, chr(31), ' ') AS key "
+        f"FROM {relation})"
+        for relation, key, handle in (
+            (question.base, question.key_before, RECORD_ID),
+            (question.new, question.key_now, POSITION),
+        )
+    )
+    different = "array_to_string(json_extract_string(l.evidence, '$.different[*].column'), ', ')"
+    rows = run(
+        f"SELECT o.key, n.key, coalesce({different}, '') FROM match_links AS l "
+        f"JOIN {old} AS o ON o.handle = l.record_id JOIN {new} AS n ON n.handle = l.position "
+        f"WHERE l.stage = {literal(stage)} ORDER BY l.record_id LIMIT {_EXAMPLES}"
+    )
+    return tuple((str(before), str(after), str(columns)) for before, after, columns in rows)
 
 
 def _columns(columns: Sequence[MatchColumn], rates: Sequence[float], kind: str) -> str:

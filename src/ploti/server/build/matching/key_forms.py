@@ -11,6 +11,7 @@ import json
 
 from ploti.model.columns import RECORD_ID
 from ploti.model.sql import literal
+from ploti.server.build.matching.evidence import find_examples
 from ploti.server.build.matching.expressions import (
     content,
     key_text,
@@ -52,7 +53,8 @@ def link_new_forms(run: Run, question: Question) -> Template | None:
         run, question, old=old, new=new, stage=Stage.KEY_TEMPLATE, evidence=evidence
     ):
         return None
-    return Template(form=form.words, examples=_examples(run, question))
+    examples = find_examples(run, question, stage=Stage.KEY_TEMPLATE)
+    return Template(form=form.words, examples=tuple((old, new) for old, new, _ in examples))
 
 
 def _link_forms(
@@ -112,20 +114,3 @@ def _made_and_found(question: Question, form: Form) -> tuple[str, str]:
     if form.alignment is Alignment.RIGHT:
         sides = [f"list_reverse({side})" for side in sides]
     return form.sql(sides[0]), f"array_to_string({sides[1]}, '|')"
-
-
-def _examples(run: Run, question: Question) -> tuple[tuple[str, str], ...]:
-    sides = [
-        f"(SELECT {handle} AS handle, replace({key_text(key)}, chr(31), ' ') AS key "
-        f"FROM {relation})"
-        for relation, key, handle in (
-            (question.base, question.key_before, RECORD_ID),
-            (question.new, question.key_now, POSITION),
-        )
-    ]
-    rows = run(
-        f"SELECT o.key, n.key FROM match_links AS l JOIN {sides[0]} AS o ON o.handle = l.record_id "
-        f"JOIN {sides[1]} AS n ON n.handle = l.position "
-        f"WHERE l.stage = {literal(Stage.KEY_TEMPLATE)} ORDER BY l.record_id LIMIT 3"
-    )
-    return tuple((str(old), str(new)) for old, new in rows)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ploti.model.version import Counts
 from ploti.server.build.matching.continuation import link_continuations
 from ploti.server.build.matching.equal_content import link_equal_content
+from ploti.server.build.matching.evidence import find_continued
 from ploti.server.build.matching.key_forms import link_new_forms
 from ploti.server.build.matching.key_match import (
     count_null_keys,
@@ -69,7 +71,20 @@ def match_beyond(run: Run, question: Question) -> Report:
         gate=gate,
         block=block,
         over_budget=over_budget,
+        continued=find_continued(run, question),
     )
+
+
+def keys_suffice(counts: Counts, *, base_rows: int, new_rows: int, off: bool) -> bool:
+    """Whether a plain join by a key that is there once in the new rows has said all.
+
+    Not where the base has a key twice (the join then counts wrong), where so many changed that the
+    keys may have been dealt anew, and, unless continuation is `off`, where enough went and came.
+    """
+    least = max(LEAST_LEFT, LEAST_SHARE * base_rows)
+    if new_rows - base_rows != counts.added - counts.removed or counts.changed >= least:
+        return False
+    return off or counts.removed < least or counts.added < LEAST_LEFT
 
 
 def runs_beyond(run: Run, question: Question, *, trusted: bool) -> bool:

@@ -172,6 +172,7 @@ class Gate(Value, kw_only=True):
 class Report(Value, kw_only=True):
     """How a matching went; `links` counts by stage, `keys` is the proof of the plain keys.
 
+    `continued` are examples of what the scorer linked: old key, new key, the columns that differ.
     `null_keys` and `repeated_keys` are those of the new rows. `template` and `gate` are None
     where their stage found nothing to judge. With `over_budget` the matching is not finished.
     """
@@ -187,3 +188,4 @@ class Report(Value, kw_only=True):
     gate: Gate | None
     block: int | None
     over_budget: str | None
+    continued: tuple[tuple[str, str, str], ...] = ()
