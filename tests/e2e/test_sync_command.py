@@ -302,6 +302,23 @@ sys.exit(run(sys.argv[2:]))
 """
 
 
+def test_a_disk_that_fills_as_the_file_is_closed_is_told_and_loses_nothing(
+    server: FeedServer, file: Path
+) -> None:
+    sync(server, file)
+    version = server.feed.release(PERMITS, SCHEMA, rows(*range(3_000)))
+    given = command(server, "sync", SUBSCRIPTION, "--to", f"duckdb:{file}")
+    arguments = [sys.executable, "-c", FULL, str(file.stat().st_size), *given["args"][3:]]
+    full = subprocess.run(
+        arguments, env=given["env"], text=True, capture_output=True, timeout=120, check=False
+    )
+    assert full.returncode == 1, full.stderr
+    assert full.stderr.startswith("Error: ")
+    assert full.stderr.count("\n") == 1
+    assert sync(server, file).returncode == 0
+    assert synced.read_table(file, version, "permits") == synced.expected(version)
+
+
 def test_a_disk_that_fills_leaves_the_version_before_whole(server: FeedServer, file: Path) -> None:
     """D12: no half version, no moved cursor, nothing left over, a plain message."""
     sync(server, file)

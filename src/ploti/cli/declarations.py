@@ -30,6 +30,8 @@ def read_declarations(path: Path) -> list[Declared]:
         raise ConfigError(f"{path} is not UTF-8 text: is it a declaration in YAML?") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}{_place(error)}: {_problem(error)}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: its lists lie too deep in each other") from error
     found = [each for each in documents if each is not None]
     if not found:
         raise ConfigError(f"{path} holds no declaration")

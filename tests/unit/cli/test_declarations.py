@@ -68,6 +68,7 @@ def test_a_value_is_what_its_reader_takes_it_for(
         (b"id: \xff\n", "not UTF-8"),
         (b"PK\x03\x04\x00\x00", "a.yaml"),
         ("id: *nothing\n", "line 1"),
+        ("[" * 5_000, "too deep"),
     ],
 )
 def test_a_file_that_cannot_be_meant_is_one_clear_error(

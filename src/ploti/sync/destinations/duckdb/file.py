@@ -86,7 +86,7 @@ class DuckDB:
     @contextmanager
     def session(self) -> Iterator[Session]:
         """The file, opened for writing."""
-        with self._attached("") as connection, _said_plainly():
+        with _said_plainly(), self._attached("") as connection:
             session = DuckDBSession(connection, self._subscription_id)
             session.set_up()
             yield session
@@ -96,7 +96,7 @@ class DuckDB:
         """The file, opened for reading."""
         if not self.exists:
             raise SyncError(f"There is no {self.name} yet: `ploti feeds sync` makes it")
-        with self._attached(" (READ_ONLY)") as connection, _said_plainly():
+        with _said_plainly(), self._attached(" (READ_ONLY)") as connection:
             yield DuckDBSession(connection, self._subscription_id)
 
     @contextmanager
@@ -110,7 +110,13 @@ class DuckDB:
             self._connection.close()
             del self._connection
             raise
-        self._connection.execute(f"DETACH {ALIAS}")
+        try:
+            self._connection.execute(f"DETACH {ALIAS}")
+        except duckdb.Error:
+            # What was committed stands in the log beside the file, and is moved in by the next.
+            self._connection.close()
+            del self._connection
+            raise
 
     def _attach(self, connection: duckdb.DuckDBPyConnection, mode: str) -> None:
         give_up = time.monotonic() + self._lock_timeout
