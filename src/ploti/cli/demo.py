@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from ploti.cli.stopping import stopped_by_sigterm
 from ploti.errors import ConfigError
 
 
@@ -27,7 +28,8 @@ def demo(*, data: Path | None = None) -> None:
             "pip install 'ploti[server]'"
         ) from None
     folder = _make_folder(data)
-    tell(folder, _say)
+    with stopped_by_sigterm():
+        tell(folder, _say)
 
 
 def _make_folder(data: Path | None) -> Path:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from ploti.cli.output import Json, print_json, print_next, print_table
+from ploti.cli.stopping import Stopped, stopped_by_sigterm
 from ploti.client.connection import Client
 from ploti.sync import calls
 from ploti.sync.destinations import LOCK_TIMEOUT
@@ -32,10 +29,6 @@ _SHOWN = {State.HELD: "current"}
 
 _LOUD = {Moment.RELOADING, Moment.STUCK, Moment.LEAVING, Moment.RETRYING}
 _TOLD = {*_LOUD, Moment.COMMITTED}
-
-
-class Stopped(BaseException):
-    """The process was asked to end; what is committed stays, the rest is rolled back."""
 
 
 def sync(
@@ -67,7 +60,7 @@ def sync(
     observe = _print_steps if json and follow else _tell
     with (
         Client() as client,
-        _stopped_by_sigterm(),
+        stopped_by_sigterm(),
         calls.opened(
             client,
             subscription,
@@ -90,23 +83,6 @@ def sync(
             result = run.result()
     _show_result(result, subscription, json=json and not follow, quiet=json)
     return result.exit_status
-
-
-@contextmanager
-def _stopped_by_sigterm() -> Iterator[None]:
-    """SIGTERM ends the block by Stopped, once: a second one must not break the way out."""
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise Stopped
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    except Stopped:
-        sys.exit(128 + signal.SIGTERM)
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _tell(progress: Progress) -> None:
