@@ -114,6 +114,15 @@ def test_an_address_that_is_taken_is_told_on_one_line(tmp_path: Path) -> None:
     assert error.count("\n") == 1
 
 
+def test_a_database_that_is_none_is_told_on_one_line(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    (tmp_path / "ploti.db").write_bytes(b"x" * 9_000)
+    status, _, error = serve_in_vain("--data", str(tmp_path), "--port", "0")
+    assert status == 2
+    assert error.startswith(f"Error: {tmp_path}/ploti.db is no database: ")
+    assert error.count("\n") == 1
+
+
 def test_an_unknown_setting_is_wrong_usage_that_names_it(tmp_path: Path) -> None:
     status, _, error = serve_in_vain("--data", str(tmp_path / "d"), PLOTI_MAX_WAIT="3")
     assert status == 2

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
+
+from ploti.errors import ConfigError
 
 _PATIENCE = 10
 """Seconds to wait for a lock; only another program on the file can have one (a backup, say)."""
@@ -48,8 +52,15 @@ def _open(path: str, *, connections: int, begin: str, pragmas: tuple[str, ...]) 
     @event.listens_for(engine, "connect")
     def _prepare(raw: object, _entry: ConnectionPoolEntry) -> None:
         raw.isolation_level = None  # type: ignore[attr-defined]  # BEGIN is ours to say
-        for pragma in pragmas:
-            raw.execute(f"PRAGMA {pragma}").close()  # type: ignore[attr-defined]
+        try:
+            for pragma in pragmas:
+                raw.execute(f"PRAGMA {pragma}").close()  # type: ignore[attr-defined]
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+                raise
+            raise ConfigError(
+                f"{path} is no database: put back the one that was there, or name another folder"
+            ) from error
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
