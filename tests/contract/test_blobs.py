@@ -219,3 +219,11 @@ def test_a_link_of_another_blob_or_another_secret_is_refused(
     other = LinkSigner(b"t" * 32, base="http://files.example", now=now)
     with pytest.raises(Forbidden, match="changed"):
         other.check(name, query)
+
+
+def test_a_copy_outlives_the_blob_that_it_was_made_of(blobs: FolderBlobs) -> None:
+    run(blobs.receive(NAME, stream(b"bytes"), limit=10))
+    run(blobs.copy(NAME, "states/ds_other/att_2"))
+    run(blobs.delete(NAME))
+    assert run(blobs.read("states/ds_other/att_2")) == b"bytes"
+    assert run(blobs.names("")) == ["states/ds_other/att_2"]

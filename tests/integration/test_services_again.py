@@ -1,6 +1,7 @@
 """The current version built again, and what its subscribers are told."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,13 @@ from tests.fakes.world import PERMITS, World, many, play, table
 
 from ploti.errors import Conflict, NotFound, SourceError
 from ploti.model.admin import Outcome, OutcomeKind
+from ploti.model.version import Counts
+from ploti.server.adapters.builder import Limits, ProcessBuilder
 from ploti.server.build.candidate import BuildOrder, Candidate, FileRole, Unchanged
 from ploti.server.service.read_catalogue import get_dataset
-from ploti.server.service.read_version import get_version
+from ploti.server.service.read_version import get_digest, get_version
 from ploti.server.service.rebuild_version import rebuild_version
+from ploti.server.service.restore_version import restore_version
 
 Play = Callable[[Callable[[World], Awaitable[None]]], None]
 
@@ -98,6 +102,74 @@ def test_there_must_be_something_to_build_again(run: Play) -> None:
             await rebuild(world)
 
     run(story)
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> Iterator[ProcessBuilder]:
+    limits = Limits(memory=2 << 30, seconds=300, file_size=1 << 30)
+    entry = ("-m", "ploti.server.app.child")
+    with closing(ProcessBuilder(tmp_path / "work", entry=entry, limits=limits)) as found:
+        yield found
+
+
+def test_a_restored_version_has_the_older_ones_records_under_a_new_number_s19_s20_s21_s23(
+    tmp_path: Path, builder: ProcessBuilder
+) -> None:
+    async def story(world: World) -> None:
+        await world.declare(check_every="24h")
+        subscription = await world.subscribe()
+        await world.push(table({"a": "deck", "b": "pool"}))
+        await world.push(table({"a": "shed", "c": "barn"}))
+        with pytest.raises(Conflict, match="is current"):
+            await restore_version(world.parts, PERMITS, 2)
+        with pytest.raises(NotFound):
+            await restore_version(world.parts, PERMITS, 9)
+        outcome = await restore_version(world.parts, PERMITS, 1)
+        assert (outcome.outcome, outcome.version) == (OutcomeKind.RELEASED, 3)
+        assert outcome.counts == Counts(added=1, changed=1, removed=1)
+        assert (await world.told(subscription.id))[-1] == (
+            *("resync_required", 3, "previous_unavailable"),
+        )
+        first, third = [
+            await world.read(
+                lambda tx, number=number: get_digest(tx, world.subscriber, PERMITS, number)
+            )
+            for number in (1, 3)
+        ]
+        assert first == third
+        dataset = await world.read(lambda tx: get_dataset(tx, world.subscriber, PERMITS))
+        assert dataset.next_check_by is None
+        with pytest.raises(Conflict, match="not kept"):
+            await rebuild(world)
+        again = await world.push(table({"a": "shed", "c": "barn"}))
+        assert (again.outcome, again.version) == (OutcomeKind.RELEASED, 4)
+        assert (await world.told(subscription.id))[-1] == ("updated", 4)
+        back = await restore_version(world.parts, PERMITS, 1)
+        assert back.outcome is OutcomeKind.RELEASED
+
+    play(tmp_path, story, builder=builder)
+
+
+def test_restoring_another_schema_is_reviewed_like_any_version_s22(
+    tmp_path: Path, builder: ProcessBuilder
+) -> None:
+    async def story(world: World) -> None:
+        await world.declare()
+        subscription = await world.subscribe()
+        await world.push(table({"a": "deck"}))
+        await world.push(table({"a": "deck"}, columns="id,sort"))
+        [hold] = await world.holds()
+        await world.release(hold.id)
+        held = await restore_version(world.parts, PERMITS, 1)
+        assert held.outcome is OutcomeKind.HELD
+        assert held.hold is not None
+        await world.release(held.hold.id)
+        assert [event[0] for event in (await world.told(subscription.id))[-3:]] == [
+            *("delayed", "schema_changed", "resync_required")
+        ]
+        assert (await world.told(subscription.id))[-1] == ("resync_required", 3, "schema_changed")
+
+    play(tmp_path, story, builder=builder)
 
 
 def test_a_real_build_again_gives_the_same_snapshot_under_the_next_number(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ class AsyncHolds(_Holds, Async):
 
 class _AdminVersions:
     rebuild = method(endpoints.rebuild_version)
+    restore = method(endpoints.restore_version)
 
 
 class AdminVersions(_AdminVersions, Blocking):

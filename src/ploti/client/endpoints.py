@@ -355,6 +355,19 @@ def rebuild_version(dataset_id: str, *, timeout: float = BUILDING) -> Call[Outco
     )
 
 
+def restore_version(dataset_id: str, version: int, *, timeout: float = BUILDING) -> Call[Outcome]:
+    """Make an older version's content current again, as a new one, and wait for the outcome.
+
+    Checks pause until they are resumed.
+    """
+    return Call(
+        method="POST",
+        path=path("admin", "datasets", dataset_id, "versions", str(version), "restore"),
+        read=reads(Outcome),
+        timeout=timeout,
+    )
+
+
 def push_state(
     dataset_id: str,
     source: str | PathLike[str] | BinaryIO,

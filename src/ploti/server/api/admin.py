@@ -31,6 +31,7 @@ from ploti.server.service import apply_dataset as applying
 from ploti.server.service import check_source as checking
 from ploti.server.service import read_datasets, read_status, review_hold, steer_dataset
 from ploti.server.service import rebuild_version as rebuilding
+from ploti.server.service import restore_version as restoring
 
 _ONE = {PROBLEMS: (Code.NOT_FOUND,)}
 _DECIDED = {PROBLEMS: (Code.NOT_FOUND, Code.CONFLICT), BODY: Decision}
@@ -181,6 +182,23 @@ async def rebuild_version(
     return await rebuilding.rebuild_version(backend.parts, dataset)
 
 
+@post(
+    "/datasets/{dataset:str}/versions/{version:int}/restore",
+    status_code=200,
+    opt={PROBLEMS: (Code.NOT_FOUND, Code.CONFLICT, Code.EXPIRED, Code.UNAVAILABLE)},
+)
+async def restore_version(
+    caller: NamedDependency[Caller],
+    *,
+    backend: NamedDependency[Backend],
+    dataset: FromPath[DatasetId],
+    version: FromPath[int],
+) -> Outcome:
+    """Make an older version's content current again, as a new version to be loaded."""
+    await caller.admit()
+    return await restoring.restore_version(backend.parts, dataset, version)
+
+
 @get("/holds")
 async def list_holds(
     caller: NamedDependency[Caller],
@@ -251,7 +269,14 @@ ROUTER = Router(
     "/v1/admin",
     route_handlers=[
         *(list_admin_datasets, get_admin_dataset, apply_dataset, check_dataset, push_state),
-        *(pause_dataset, resume_dataset, remove_dataset, get_status, rebuild_version),
+        *(
+            pause_dataset,
+            resume_dataset,
+            remove_dataset,
+            get_status,
+            rebuild_version,
+            restore_version,
+        ),
         *(list_holds, get_hold, release_hold, discard_hold, list_accepted, withdraw_accepted),
     ],
     opt={PERMISSION: ADMIN},

@@ -12,6 +12,7 @@ from ploti.server.adapters.engine.duck import DuckEngine
 from ploti.server.adapters.readers import READERS
 from ploti.server.build.candidate import Broken, BuildOrder, BuildResult
 from ploti.server.service.build_version import build_version
+from ploti.server.service.restore_content import restore_content
 
 _OF_DUCKDB = 2
 """DuckDB gets the memory divided by this; files are written and sorted in the rest."""
@@ -34,6 +35,8 @@ def _build(order: BuildOrder, memory: int) -> BuildResult:
     reads = [order.source, *([order.base.snapshot] if order.base else [])]
     try:
         with DuckEngine(order.folder, reads=reads, memory_limit=memory // _OF_DUCKDB) as engine:
+            if order.restores is not None and order.base is not None:
+                return restore_content(order, order.restores, order.base, engine=engine)
             return build_version(order, readers=READERS, engine=engine)
     except (OSError, duckdb.IOException) as error:
         if any(said in str(error) for said in _NO_ROOM):

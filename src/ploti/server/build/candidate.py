@@ -36,7 +36,8 @@ class Base(Value, kw_only=True):
 class BuildOrder(Value, kw_only=True):
     """One build: `version` is the number that the candidate takes if it is released or held.
 
-    With `always` it is a version to load, even where nothing differs (S-23).
+    With `always` it is a version to load, even where nothing differs; `restores` is the older
+    version of which the source is the snapshot, and whose content the candidate takes (S-23).
     `source` is the path of the fetched bytes, `source_name` what they were called (`a.csv`), and
     `folder` an empty folder of the child's own, in which it leaves the candidate's files.
     """
@@ -49,6 +50,7 @@ class BuildOrder(Value, kw_only=True):
     source_name: str
     folder: str
     always: bool = False
+    restores: Base | None = None
 
 
 class BuiltFile(Value, kw_only=True):

@@ -73,6 +73,10 @@ class Blobs(Protocol):
         """Keep the file at `path`, which is gone afterwards; durable once this returns."""
         ...
 
+    async def copy(self, name: str, to: str) -> None:
+        """Keep the same bytes under another name too; durable once this returns."""
+        ...
+
     def local(self, name: str) -> AbstractAsyncContextManager[str]:
         """A path at which the blob can be read while the context is open."""
         ...

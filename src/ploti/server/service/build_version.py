@@ -118,7 +118,7 @@ def _next(work: _Work, base: Base) -> Candidate | Unchanged:
     )
     written = engine.write_next(step, schema=state.schema, version=order.version)
     built = _written(candidate, work, written=written, counts=counts)
-    return _measured(built, base, f"{order.folder}/{written.snapshot.name}", engine)
+    return with_measures(built, base, f"{order.folder}/{written.snapshot.name}", engine)
 
 
 def _candidate(
@@ -145,8 +145,8 @@ def _written(candidate: Candidate, work: _Work, *, written: Written, counts: Cou
     schema = _with_types(candidate.schema, written.geometry_types)
     files = [
         *(file for file in (written.snapshot, written.changes) if file),
-        *_exports(schema, order, engine, written=written),
-        _schema_file(schema, order.base, candidate.schema_change, engine),
+        *export_files(schema, order, engine, written=written),
+        schema_file(schema, order.base, candidate.schema_change, engine),
     ]
     return msgspec.structs.replace(
         candidate,
@@ -158,7 +158,8 @@ def _written(candidate: Candidate, work: _Work, *, written: Written, counts: Cou
     )
 
 
-def _measured(built: Candidate, base: Base, snapshot: str, engine: Engine) -> Candidate:
+def with_measures(built: Candidate, base: Base, snapshot: str, engine: Engine) -> Candidate:
+    """The candidate with what its review needs to know of both snapshots."""
     hints = find_hints(engine, built.schema_change, before=base.snapshot, after=snapshot)
     return msgspec.structs.replace(
         built,
@@ -175,7 +176,7 @@ def _with_types(schema: Schema, types: list[str]) -> Schema:
     return msgspec.structs.replace(schema, geometry=geometry)
 
 
-def _exports(
+def export_files(
     schema: Schema, order: BuildOrder, engine: Engine, *, written: Written
 ) -> list[BuiltFile]:
     """CSV of a dataset that is not large, and the changes as JSON where they are few."""
@@ -192,9 +193,10 @@ def _exports(
     return files
 
 
-def _schema_file(
+def schema_file(
     schema: Schema, base: Base | None, change: SchemaChange | None, engine: Engine
 ) -> BuiltFile:
+    """The file that tells a version's schema and its change."""
     before = base.schema_version if base else str(FIRST)
     document = SchemaDocument(
         columns=schema.columns,

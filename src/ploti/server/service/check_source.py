@@ -159,11 +159,12 @@ async def carry_out(
     dry_run: bool = False,
     reads: str | None = None,
     always: bool = False,
+    restores: int | None = None,
 ) -> Outcome:
     """Bring a state, build it and settle what becomes of it, one at a time of each dataset.
 
     `source` is where the state comes from, `reads` the blob that it is in already; with `always` it
-    ends as a version, even where nothing differs.
+    ends as a version, even where nothing differs. `restores` is the version whose snapshot it is.
     """
     async with parts.turns.of(dataset_id):
         opened = [await _open(parts, dataset_id, reads=reads)]
@@ -171,7 +172,9 @@ async def carry_out(
             arrival = await bring(opened[0].source_blob)
             for _ in range(_ROUNDS):
                 job = await parts.store.read(
-                    partial(prepare, attempt=opened[-1], source=source, always=always)
+                    partial(
+                        prepare, attempt=opened[-1], source=source, always=always, restores=restores
+                    )
                 )
                 ended = await _round(parts, job, arrival, dry_run=dry_run)
                 if ended is not None:
@@ -247,15 +250,17 @@ async def _build(parts: Parts, job: Job, fetched: Fetched, folder: str) -> Build
         if base is not None:
             snapshot = await stack.enter_async_context(parts.blobs.local(base.snapshot))
             base = replace(base, snapshot=snapshot)
+        source = await stack.enter_async_context(parts.blobs.local(fetched.blob.name))
         order = BuildOrder(
             dataset_id=job.dataset.id,
             declaration=job.dataset.declaration,
             version=job.attempt.version,
             base=base,
-            source=await stack.enter_async_context(parts.blobs.local(fetched.blob.name)),
+            source=source,
             source_name=fetched.name,
             folder=folder,
             always=job.always,
+            restores=job.restores and replace(job.restores, snapshot=source),
         )
         return await parts.builder.build(order)
 

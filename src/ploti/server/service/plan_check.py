@@ -25,6 +25,9 @@ from ploti.server.service.show_dataset import find_dataset
 from ploti.server.service.show_version import snapshot_of
 from ploti.server.sources.declaration import Source
 
+RESTORED = "restored"
+"""The settings of a state that is an older version's snapshot, which no reader reads."""
+
 READ_WHOLE_EVERY = timedelta(days=7)
 """A source is read whole this often, whatever its `ETag` and `Last-Modified` say."""
 
@@ -43,11 +46,12 @@ class Job(Value, kw_only=True):
     accepted: list[AcceptedFinding]
     base: Base | None
     always: bool = False
+    restores: Base | None = None
 
     @property
     def settings(self) -> str:
-        """The key of the settings that the build obeys."""
-        return settings_key(self.dataset.declaration)
+        """The key of the settings that the build obeys; of what is restored, one of no settings."""
+        return RESTORED if self.restores else settings_key(self.dataset.declaration)
 
 
 class Failed(Value, kw_only=True):
@@ -73,7 +77,12 @@ Plan = Failed | Same | Take
 
 
 def prepare(
-    tx: Transaction, attempt: AttemptRow, *, source: Source | None, always: bool = False
+    tx: Transaction,
+    attempt: AttemptRow,
+    *,
+    source: Source | None,
+    always: bool = False,
+    restores: int | None = None,
 ) -> Job:
     """Everything that the build and the plan depend on, read as one moment.
 
@@ -89,8 +98,9 @@ def prepare(
         hold=tx.holds.open_of(dataset.id),
         known=list(states.values()),
         accepted=tx.holds.accepted(dataset.id),
-        base=_base(tx, dataset),
+        base=_base(tx, dataset, dataset.current_version),
         always=always,
+        restores=_base(tx, dataset, restores),
     )
 
 
@@ -138,8 +148,7 @@ def plan(job: Job, result: BuildResult) -> Plan:
             assert_never(result)
 
 
-def _base(tx: Transaction, dataset: DatasetRow) -> Base | None:
-    number = dataset.current_version
+def _base(tx: Transaction, dataset: DatasetRow, number: int | None) -> Base | None:
     version = None if number is None else tx.versions.get(dataset.id, number)
     if version is None:
         return None

@@ -12,6 +12,7 @@ from ploti.server.ports.rows import StateRow
 from ploti.server.ports.store import Transaction
 from ploti.server.release.known import Role
 from ploti.server.service.check_source import Parts, carry_out
+from ploti.server.service.plan_check import RESTORED
 from ploti.server.service.settle_check import Arrival
 from ploti.server.service.show_dataset import lock_dataset, no_version
 
@@ -38,7 +39,7 @@ def _order(tx: Transaction, dataset_id: DatasetId) -> StateRow:
     if dataset.current_version is None:
         raise no_version(dataset_id)
     state = tx.states.of(dataset_id).get(Role.CURRENT)
-    if state is None or state.blob is None:
+    if state is None or state.blob is None or state.settings == RESTORED:
         raise Conflict(f"The source state of {dataset_id}'s current version is not kept: check it")
     tx.datasets.save(replace(dataset, released_again=dataset.current_version))
     return state

@@ -72,6 +72,10 @@ class FolderBlobs:
         """Keep the file at `path`, which is gone afterwards; durable once this returns."""
         await self._run(lambda: self._adopt(Path(path), self._path(name)))
 
+    async def copy(self, name: str, to: str) -> None:
+        """Keep the same bytes under another name too; durable once this returns."""
+        await self._run(lambda: self._copy(self._path(name), self._path(to)))
+
     @asynccontextmanager
     async def local(self, name: str) -> AsyncIterator[str]:
         """A path at which the blob can be read while the context is open."""
@@ -132,6 +136,13 @@ class FolderBlobs:
                 raise FileExistsError(f"blob {path.name} is there already")
             self._make_folder(path.parent)
             source.rename(path)
+            _sync_folder(path.parent)
+
+    def _copy(self, source: Path, path: Path) -> None:
+        """A blob is never written again, so two names may share its bytes."""
+        with self._tree:
+            self._make_folder(path.parent)
+            path.hardlink_to(source)
             _sync_folder(path.parent)
 
     def _make_folder(self, folder: Path) -> None:

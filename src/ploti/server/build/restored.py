@@ -1,0 +1,47 @@
+"""What differs between a restored version and the one that it follows, by record id, as SQL."""
+
+from __future__ import annotations
+
+from ploti.model.sql import identifier
+from ploti.server.build.candidate import Base
+from ploti.server.build.diff import snapshot_relation
+
+
+def counts_sql(before: Base, after: Base, *, identity: str) -> str:
+    """SQL of one row: records added, changed, removed from one snapshot to the other."""
+    own = identifier(identity)
+    both = f"a.{own} IS NOT NULL AND b.{own} IS NOT NULL"
+    return (
+        f"SELECT count(*) FILTER (b.{own} IS NULL),"
+        f" count(*) FILTER ({both} AND ({_differ(before, after)})),"
+        f" count(*) FILTER (a.{own} IS NULL)"
+        f" FROM {snapshot_relation(before.snapshot)} AS b"
+        f" FULL JOIN {snapshot_relation(after.snapshot)} AS a ON a.{own} = b.{own}"
+    )
+
+
+def no_rows_sql(content: Base) -> str:
+    """SQL of no rows with the columns of a version."""
+    columns = ", ".join(identifier(column.name) for column in content.schema.columns)
+    return f"SELECT {columns} FROM {snapshot_relation(content.snapshot)} WHERE false"
+
+
+NO_PLACES_SQL = "SELECT 0::BIGINT AS base_pos, false AS removed WHERE false"
+"""SQL of no rows of a base that change or go."""
+
+
+def _differ(before: Base, after: Base) -> str:
+    """A column that one side has not reads as null there; one of another type as text."""
+    old = {column.name: column.type for column in before.schema.columns}
+    new = {column.name: column.type for column in after.schema.columns}
+    parts = []
+    for name in {**old, **new}:
+        column = identifier(name)
+        if name not in new:
+            parts.append(f"b.{column} IS NOT NULL")
+        elif name not in old:
+            parts.append(f"a.{column} IS NOT NULL")
+        else:
+            cast = "" if old[name] == new[name] else "::VARCHAR"
+            parts.append(f"a.{column}{cast} IS DISTINCT FROM b.{column}{cast}")
+    return " OR ".join(parts)
