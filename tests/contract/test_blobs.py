@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import AsyncIterator, Awaitable
+from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -219,6 +220,18 @@ def test_a_link_of_another_blob_or_another_secret_is_refused(
     other = LinkSigner(b"t" * 32, base="http://files.example", now=now)
     with pytest.raises(Forbidden, match="changed"):
         other.check(name, query)
+
+
+def test_a_link_of_an_older_secret_is_good_while_it_is_named(now: Now) -> None:
+    def made(secret: bytes, *older: bytes) -> LinkSigner:
+        return LinkSigner(secret, base="http://files.example", now=now, older=older)
+
+    expires = Instant.of(now() + timedelta(hours=1))
+    link = made(b"o" * 32).link("a", file_name="a.csv", sha256="00", expires_at=expires)
+    query = dict(parse_qsl(urlsplit(link).query))
+    assert made(b"n" * 32, b"o" * 32).check("a", query).file_name == "a.csv"
+    with pytest.raises(Forbidden, match="changed"):
+        made(b"n" * 32).check("a", query)
 
 
 def test_a_copy_outlives_the_blob_that_it_was_made_of(blobs: FolderBlobs) -> None:

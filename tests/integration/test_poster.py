@@ -196,8 +196,7 @@ def test_a_reset_a_closed_port_an_unknown_name_and_no_http_are_told_apart() -> N
         told = await post(poster(), f"{receiver.url}/h")
         assert told.error == "connection: broken off before an answer"
         told = await post(poster(), "http://127.0.0.1:1/h")
-        assert told.error is not None
-        assert told.error.startswith("connection: ")
+        assert told.error == "connection: Connection refused"
 
         class Unknown(Names):
             async def resolve(self, *_: Any, **__: Any) -> Any:

@@ -69,6 +69,8 @@ def test_the_clients_own_variables_are_no_error() -> None:
         ("PLOTI_MAX_SOURCE", "much"),
         ("PLOTI_MAX_WAITS", "0"),
         ("PLOTI_TEST_CLOCK", ""),
+        ("PLOTI_SECRET_KEYS", "short"),
+        ("PLOTI_SECRET_KEYS", "k" * 32 + ","),
     ],
 )
 def test_a_value_that_cannot_be_meant_is_an_error_that_names_its_variable(
@@ -91,3 +93,12 @@ def test_any_other_address_needs_a_public_url_and_tls_or_an_explicit_risk() -> N
         read(public, host="0.0.0.0")
     assert read(public, host="0.0.0.0", behind_proxy=True).behind_proxy
     assert read(public, host="::", insecure=True).insecure
+
+
+def test_secret_keys_are_a_list_and_the_first_is_the_one_that_writes() -> None:
+    keys = ("n" * 32, "o" * 40)
+    assert read({"PLOTI_SECRET_KEYS": ", ".join(keys)}).secret_keys == keys
+
+
+def test_the_secret_of_a_receiver_is_not_the_servers_and_not_in_its_way() -> None:
+    assert read({"PLOTI_WEBHOOK_SECRET": "whsec_x"}).secret_keys == ()

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from functools import lru_cache
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from ploti.errors import PlotiError
+
+_REMEMBERED = 1024
+"""Secrets that are not opened anew for each attempt."""
 
 
 class Sealer:
@@ -15,6 +19,7 @@ class Sealer:
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         self._fernet = MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
+        self._opened = lru_cache(_REMEMBERED)(self._open)
 
     def seal(self, secret: str) -> str:
         """A text out of which only a holder of the key gets the secret."""
@@ -22,6 +27,9 @@ class Sealer:
 
     def open(self, sealed: str) -> str:
         """The secret again; raises PlotiError where no key opens it."""
+        return self._opened(sealed)
+
+    def _open(self, sealed: str) -> str:
         try:
             return self._fernet.decrypt(sealed.encode()).decode()
         except InvalidToken:

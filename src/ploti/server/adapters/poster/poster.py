@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -150,7 +151,7 @@ class WebhookPoster:
             case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
                 return f"tls: {error.args[-1]}"
             case aiohttp.ClientConnectorError():
-                return f"connection: {error.os_error.strerror or 'cannot be reached'}"
+                return f"connection: {_reason(error.os_error)}"
             case aiohttp.ServerDisconnectedError() | ConnectionError():
                 return "connection: broken off before an answer"
             case _:
@@ -159,6 +160,11 @@ class WebhookPoster:
 
 def _has_status_of_success(response: aiohttp.ClientResponse) -> bool:
     return is_success(Answer(ms=0, status=response.status))
+
+
+def _reason(error: OSError) -> str:
+    """The system's own words: those of the event loop hold addresses."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else "cannot be reached"
 
 
 def _refused(scheme: str) -> str:
