@@ -305,7 +305,7 @@ def test_redirects_are_followed_each_guarded_and_not_for_ever(tmp_path: Path) ->
                 return error.detail
 
     assert asyncio.run(follow("/moved")) == "data.csv"
-    assert "10.0.0.9, which may not be read" in asyncio.run(follow("/inside"))
+    assert "10.0.0.9 may not be read by http" in asyncio.run(follow("/inside"))
     assert "moved to an address that is not read" in asyncio.run(follow("/elsewhere"))
     assert "more than 5 times" in asyncio.run(follow("/loop"))
 
@@ -318,14 +318,16 @@ def test_a_private_address_is_not_dialled_however_it_is_written(
     tmp_path: Path, scheme: str, host: str
 ) -> None:
     bench = Bench(tmp_path, allow_networks=())
-    with pytest.raises(SourceError, match="which may not be read"):
+    with pytest.raises(SourceError, match="may not be read"):
         asyncio.run(bench.fetch(f"{scheme}://{host}:9/x"))
 
 
 def test_plain_http_needs_a_network_that_was_opened(tmp_path: Path) -> None:
     bench = Bench(tmp_path, resolver=Names(["9.9.9.9"]))
-    with pytest.raises(SourceError, match=r"9\.9\.9\.9, which may not be read by http"):
+    with pytest.raises(SourceError, match=r"9\.9\.9\.9, which may not be read by http.*need https"):
         asyncio.run(bench.fetch("http://data.example/permits.csv"))
+    with pytest.raises(SourceError, match=r"^10\.0\.0\.9 may not be read: it is no public"):
+        asyncio.run(bench.fetch("https://10.0.0.9/permits.csv"))
 
 
 def test_a_name_that_means_another_address_at_the_next_look_is_refused_then(tmp_path: Path) -> None:

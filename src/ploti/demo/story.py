@@ -127,7 +127,8 @@ def _await_copy(follower: Follower, number: int, say: Say) -> None:
     asked = time.monotonic()
     follower.wait_for(number)
     waited = (time.monotonic() - asked) * 1000
-    say(f"               the copy has it {waited:.0f} ms later\n")
+    later = f"{waited:.0f} ms later" if waited >= 1 else "by then"
+    say(f"               the copy has it {later}\n")
 
 
 def _verify(folder: Path, served: Served, subscription: str, last: State, say: Say) -> None:

@@ -213,13 +213,14 @@ def _check_status(response: aiohttp.ClientResponse, *, longest_pause: float) -> 
 def _unreachable(url: URL, error: Exception, dialled: Dialled) -> SourceError:
     if dialled.refused:
         listed = ", ".join(dict.fromkeys(dialled.refused))
+        where = url.host if listed == url.host else f"{url.host} is at {listed}, which"
         if url.scheme == "http":
             return SourceError(
-                f"{url.host} is at {listed}, which may not be read by http: that is done only in"
+                f"{where} may not be read by http: that is done only in"
                 " networks that PLOTI_ALLOW_NETWORKS opens; public sources need https"
             )
         return SourceError(
-            f"{url.host} is at {listed}, which may not be read: it is no public address, and"
+            f"{where} may not be read: it is no public address, and"
             " PLOTI_ALLOW_NETWORKS does not open its network"
         )
     match error:
