@@ -13,7 +13,7 @@ from ploti.errors import SourceError
 from ploti.model.schema import Column, Schema
 from ploti.model.sql import identifier
 from ploti.server.build import texts
-from ploti.server.build.names import GEOMETRY, name_columns
+from ploti.server.build.names import GEOMETRY, name_columns, renamed
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawColumn, RawKind, RawTable
 
@@ -35,7 +35,8 @@ class PlannedColumn(NamedTuple):
 
     The first type that holds every one of its texts is the column's. `settled` says that its type
     is the base's, declared, or stated by the source, so that a value may be written in another
-    way; `fixed`, that staff declared it and a text that does not fit is a fault.
+    way; `fixed`, that staff declared it and a text that does not fit is a fault. `zone` is that of
+    local date-times, which are instants then.
     """
 
     name: str
@@ -45,6 +46,7 @@ class PlannedColumn(NamedTuple):
     types: tuple[str, ...]
     settled: bool
     fixed: bool
+    zone: str | None = None
 
     @property
     def type(self) -> str:
@@ -59,6 +61,8 @@ class PlannedColumn(NamedTuple):
             return f"CASE WHEN {field}[1] = '\"' THEN {own} ELSE {field} END"
         if self.kind is RawKind.STRING and type_ == "json":
             return f"to_json({field})::VARCHAR"
+        if self.zone and type_ == "timestamp":
+            return texts.instant_of_local(field, self.zone)
         return field
 
     def value(self, type_: str) -> str:
@@ -88,7 +92,8 @@ def plan_columns(
     """
     spatial = raw.geometry is not None or declaration.geometry is not None
     names = name_columns(
-        [column.source_name for column in raw.columns], taken=[GEOMETRY] if spatial else []
+        renamed([column.source_name for column in raw.columns], declaration.rename),
+        taken=[GEOMETRY] if spatial else [],
     )
     _check_known(declaration, names, base)
     known = {column.name: column for column in base.columns} if base else {}
@@ -114,6 +119,8 @@ def _plan(
         types = ("string",)
     else:
         types = _FOUND[raw.kind]
+    if declaration.timezone and not declared:
+        types = tuple(dict.fromkeys("timestamp" if t == "datetime" else t for t in types))
     return PlannedColumn(
         name=name,
         source_name=raw.source_name.strip(),
@@ -122,6 +129,7 @@ def _plan(
         types=types,
         settled=bool(declared or base or raw.type),
         fixed=bool(declared),
+        zone=declaration.timezone,
     )
 
 
@@ -131,7 +139,8 @@ def _check_known(declaration: Declaration, names: Sequence[str], base: Schema | 
     if missing:
         raise SourceError(f"the source has no column {_listed(missing)}, which is the key; {there}")
     known = {*names, *(column.name for column in base.columns)} if base else set(names)
-    strange = [name for name in declaration.columns if name not in known]
+    compared = (*declaration.ignore_changes, *declaration.compare)
+    strange = [name for name in (*declaration.columns, *compared) if name not in known]
     if strange:
         raise SourceError(f"the source has no column {_listed(strange)}, as declared; {there}")
 

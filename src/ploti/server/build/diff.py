@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ploti.model.schema import Schema
 from ploti.model.sql import identifier, literal
@@ -34,16 +35,44 @@ def diff_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str:
     known = {column.name: column for column in base.columns}
     keys = ", ".join(base_value(known[name], shape.named_types[name]) for name in shape.key)
     hashed = ", ".join(base_hashed(shape, base))
+    near = nearness(shape, base)
     base_rows = (
-        f"SELECT hash({keys}) AS kh, hash({hashed}) AS ch, file_row_number AS pos FROM {snapshot}"
+        f"SELECT hash({keys}) AS kh, hash({hashed}) AS ch, file_row_number AS pos{near.base}"
+        f" FROM {snapshot}"
     )
-    state_rows = f"SELECT kh, ch, file_row_number AS pos FROM {shaped}"
+    state_rows = f"SELECT kh, ch, file_row_number AS pos{near.state} FROM {shaped}"
     differing = (
         f"SELECT base.pos AS base_pos, state.pos AS new_pos FROM ({base_rows}) AS base"
         f" FULL JOIN ({state_rows}) AS state ON base.kh = state.kh"
-        " WHERE base.ch IS DISTINCT FROM state.ch"
+        f" WHERE base.ch IS DISTINCT FROM state.ch{near.apart}"
     )
     return f"CREATE OR REPLACE TABLE {DIFF} AS {differing}"
+
+
+class Nearness(NamedTuple):
+    """SQL of what is compared by its difference: fields of either side, and what sets them apart.
+
+    All three continue a text that stands, or are empty.
+    """
+
+    base: str
+    state: str
+    apart: str
+
+
+def nearness(shape: Shape, base: Schema) -> Nearness:
+    """How the columns with tolerances are compared, always with the value held."""
+    known = {column.name: column for column in base.columns}
+    olds, news, apart = "", "", ""
+    for number, (name, tolerance) in enumerate(shape.tolerances):
+        olds += f", {base_value(known.get(name), shape.named_types[name])}::DOUBLE AS t{number}"
+        news += f", {shape.field(name)}::DOUBLE AS t{number}"
+        old, new = f"base.t{number}", f"state.t{number}"
+        # What a decimal difference is off by once both numbers are doubles.
+        slack = f"{tolerance * 1e-9!r}::DOUBLE + greatest(abs({old}), abs({new})) * 4.5e-16"
+        apart += f" OR ({old} IS NULL) <> ({new} IS NULL)"
+        apart += f" OR abs({old} - {new}) > {tolerance!r}::DOUBLE + {slack}"
+    return Nearness(base=olds, state=news, apart=apart)
 
 
 COUNTS_SQL = f"""
@@ -135,9 +164,11 @@ def make_key_fault(
     return KeyFault(null_rows=null_rows, repeated_keys=keys, examples=examples)
 
 
-def state_sql(shaped: str) -> str:
+def state_sql(shaped: str, shape: Shape) -> str:
     """SQL of one row that tells states of one shape apart, whatever ids their records get."""
-    return f"SELECT count(*), sum(ch)::VARCHAR, sum(hash(ch, 1))::VARCHAR FROM {shaped}"
+    near = [shape.field(name) for name, _ in shape.tolerances]
+    row = f"hash({', '.join(['ch', *near])})" if near else "ch"
+    return f"SELECT count(*), sum({row})::VARCHAR, sum(hash({row}, 1))::VARCHAR FROM {shaped}"
 
 
 def state_digest(shape: Shape, found: Sequence[object]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ploti.model.columns import PREFIX
 
@@ -27,6 +27,17 @@ def name_columns(source_names: Sequence[str], *, taken: Sequence[str] = ()) -> l
         used.add(chosen.casefold())
         names.append(chosen)
     return names
+
+
+def renamed(source_names: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    """The source's names with those that the declaration gives in their place.
+
+    A column that has the given name of its own keeps it, and the other one its own.
+    """
+    stripped = [name.strip() for name in source_names]
+    return [
+        names[name] if name in names and names[name] not in stripped else name for name in stripped
+    ]
 
 
 def _plain(source_name: str) -> str:

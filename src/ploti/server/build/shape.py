@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ploti.errors import SourceError
 from ploti.model.admin import Finding
 from ploti.model.schema import Column, Geometry, Schema
 from ploti.model.sql import identifier
@@ -35,11 +36,22 @@ class ShapedGeometry(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The columns of a state, its geometry and its key."""
+    """The columns of a state, its geometry and its key.
+
+    A change of an `ignored` column alone makes no record changed; two values of a column in
+    `tolerances` are the same up to that difference.
+    """
 
     columns: tuple[PlannedColumn, ...]
     geometry: ShapedGeometry | None
     key: tuple[str, ...]
+    ignored: frozenset[str] = frozenset()
+    tolerances: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def unhashed(self) -> frozenset[str]:
+        """The columns that are not in the hash of a row."""
+        return self.ignored | {name for name, _ in self.tolerances}
 
     def field(self, name: str) -> str:
         """What the shaped table calls the column of this name."""
@@ -89,6 +101,22 @@ def plan_geometry(
         faulty=" OR ".join(faulty),
         crs=points.crs,
     )
+
+
+def ignored_columns(declaration: Declaration) -> frozenset[str]:
+    """The columns whose change alone is none; of points made of such, or near, ones, theirs too."""
+    points = declaration.geometry
+    loose = {*declaration.ignore_changes, *declaration.compare}
+    made = {GEOMETRY} if points and {points.longitude, points.latitude} <= loose else set()
+    return frozenset({*declaration.ignore_changes, *made})
+
+
+def check_tolerances(shape: Shape) -> None:
+    """Raises SourceError where a difference is declared for a column that is no number."""
+    for name, _ in shape.tolerances:
+        type_ = shape.named_types[name]
+        if type_ not in {"int64", "float64"} and not type_.startswith("decimal"):
+            raise SourceError(f"compare names {name}, which is {type_}: only numbers are near")
 
 
 def evidence_sql(relation: str, columns: Sequence[PlannedColumn], *, rows: int | None) -> str:
@@ -182,28 +210,37 @@ def hashed_fields(shape: Shape, base: Schema | None) -> list[str]:
 
     `base_hashed` gives the same for the base. A column that one side has not reads as null there.
     """
-    fields = list(shape.fields.values())
-    for column in base.columns if base else []:
+    fields = [field for name, field in shape.fields.items() if name not in shape.unhashed]
+    for column in _hashed(base, shape):
         type_ = shape.named_types.get(column.name)
         if type_ is None:
             fields.append("NULL::VARCHAR")
         elif type_ != column.type:
             fields.append("false")
-    return fields
+    return fields or ["1"]
+
+
+def _hashed(base: Schema | None, shape: Shape) -> list[Column]:
+    columns = base.columns if base else []
+    return [column for column in columns if column.name not in shape.unhashed]
 
 
 def base_hashed(shape: Shape, base: Schema) -> list[str]:
     """The base's side of `hashed_fields`, over the columns of its snapshot."""
     known = {column.name: column for column in base.columns}
-    fields = [base_value(known.get(name), type_) for name, type_ in shape.named_types.items()]
-    for column in base.columns:
+    fields = [
+        base_value(known.get(name), type_)
+        for name, type_ in shape.named_types.items()
+        if name not in shape.unhashed
+    ]
+    for column in _hashed(base, shape):
         type_ = shape.named_types.get(column.name)
         if type_ is None:
             fields.append(f"{identifier(column.name)}::VARCHAR")
         elif type_ != column.type:
             own = identifier(column.name)
             fields.append(f"({own} IS NOT NULL AND {base_value(column, type_)} IS NULL)")
-    return fields
+    return fields or ["1"]
 
 
 def base_value(column: Column | None, type_: str) -> str:

@@ -10,6 +10,7 @@ from ploti.model.admin import Finding
 from ploti.model.schema import Schema
 from ploti.server.build import diff, shape
 from ploti.server.build.candidate import Base, BuildOrder
+from ploti.server.build.cleaning import clean, emptied
 from ploti.server.build.columns import PlannedColumn, plan_columns
 from ploti.server.build.shape import Shape, ShapedGeometry
 from ploti.server.ports.building import Engine, Kept, RawTable, Reader
@@ -35,16 +36,17 @@ def shape_state(order: BuildOrder, *, readers: Sequence[Reader], engine: Engine)
     Raises SourceError where it cannot be read, or does not have what the declaration names.
     """
     base = order.base.schema if order.base else None
-    raw = _read(order, readers, engine)
+    raw = emptied(clean(_read(order, readers, engine), order.declaration), base)
     planned = plan_columns(raw, declaration=order.declaration, base=base)
     columns = _sampled(planned, raw, engine)
     geometry = shape.plan_geometry(raw, declaration=order.declaration, columns=columns)
     shaped, kept, faulty = _keep(columns, geometry, order, raw, engine)
+    shape.check_tolerances(shaped)
     return State(
         shape=shaped,
         kept=kept,
         schema=shape.make_schema(shaped, nulls=kept.nulls, base=base, types=()),
-        digest=diff.state_digest(shaped, engine.rows(diff.state_sql(kept.relation))[0]),
+        digest=diff.state_digest(shaped, engine.rows(diff.state_sql(kept.relation, shaped))[0]),
         findings=[
             *raw.findings,
             *shape.point_findings(faulty),
@@ -106,7 +108,16 @@ def _keep(
 ) -> tuple[Shape, Kept, int]:
     """The state kept in types that hold all its rows; a wrong guess costs a second go."""
     base = order.base.schema if order.base else None
-    planned = Shape(columns=tuple(columns), geometry=geometry, key=tuple(order.declaration.key))
+    there = {column.name for column in columns}
+    planned = Shape(
+        columns=tuple(columns),
+        geometry=geometry,
+        key=tuple(order.declaration.key),
+        ignored=shape.ignored_columns(order.declaration),
+        tolerances=tuple(
+            (name, most) for name, most in order.declaration.compare.items() if name in there
+        ),
+    )
     kept = engine.keep(shape.shape_sql(raw.relation, planned, base=base), name="shaped")
     rows, faulty, *masks = cast(
         "tuple[int, ...]", engine.rows(shape.proof_sql(kept.relation, planned))[0]

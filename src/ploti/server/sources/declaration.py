@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ploti.errors import Fault, InvalidInput
 from ploti.model.ids import DatasetId, dataset_id
@@ -13,6 +15,8 @@ from ploti.server.sources.fields import Fields, Wrong
 from ploti.server.sources.formats import FORMATS, SPATIAL
 from ploti.server.sources.interval import interval
 from ploti.server.sources.location import file_path, web_address
+
+T = TypeVar("T")
 
 PRECISION = 1e-9
 """Degrees, where `geometry.precision` is left out."""
@@ -30,7 +34,8 @@ MAX_EXTENT_SHIFT = 1.0
 _SETTINGS = (
     *("id", "title", "place", "topic", "license", "attribution", "source"),
     *("key", "geometry", "columns", "holds", "check_every", "paused"),
-    *("repeated_keys", "continuation"),
+    *("repeated_keys", "continuation", "rename", "null_values", "trim", "timezone"),
+    *("ignore_changes", "compare"),
 )
 _SOURCE = ("kind", "url", "format")
 _OPTIONS: dict[str, tuple[str, ...] | None] = {
@@ -90,7 +95,9 @@ class Declaration(Value, kw_only=True):
 
     `precision` is that of the geometry, from columns or the source's own, in units of its CRS and
     a power of ten; None is `off`. `repeated_keys` is `hold` or `number`, `continuation` `review`,
-    `auto` or `off`. `check_every` is in seconds, None where no check is ever due; `paused` is None
+    `auto` or `off`. `rename` gives the dataset's name for a source's; all other settings name
+    columns as the dataset does. `compare` has the difference, by column, up to which two numbers
+    are the same. `check_every` is in seconds, None where no check is ever due; `paused` is None
     where the declaration does not say, so that declaring a dataset anew does not resume it.
     """
 
@@ -108,6 +115,12 @@ class Declaration(Value, kw_only=True):
     holds: Holds = Holds()
     repeated_keys: str = REPEATED_KEYS
     continuation: str = CONTINUATION
+    rename: dict[str, str] = {}
+    null_values: list[str] = []
+    trim: bool = False
+    timezone: str | None = None
+    ignore_changes: list[str] = []
+    compare: dict[str, float] = {}
     check_every: int | None = None
     paused: bool | None = None
 
@@ -133,16 +146,23 @@ def parse_declaration(raw: Mapping[str, object]) -> Declaration:
         key=top.take("key", fields.texts, default=[]),
         geometry=points,
         precision=precision,
-        columns=_columns(top),
+        columns=_named(top, "columns", _type),
         holds=_holds(top),
         continuation=top.take("continuation", _continuation, default=CONTINUATION),
         repeated_keys=top.take("repeated_keys", _repeated_keys, default=REPEATED_KEYS),
+        rename=_named(top, "rename", fields.text),
+        null_values=top.take("null_values", fields.any_texts, default=[]),
+        trim=top.take("trim", fields.switch, default=False),
+        timezone=top.take("timezone", _timezone, default=None),
+        ignore_changes=top.take("ignore_changes", fields.texts, default=[]),
+        compare=_named(top, "compare", _tolerance),
         check_every=top.take("check_every", interval, default=None),
         paused=top.take("paused", fields.switch, default=None),
     )
     if points and declaration.source.format in SPATIAL:
         name = declaration.source.format
         top.fault("geometry", f"{name} brings its own geometry: leave longitude and latitude out")
+    _check_compared(top, declaration)
     if faults:
         raise InvalidInput(_summary(faults), errors=tuple(faults))
     return declaration
@@ -200,14 +220,27 @@ def _geometry(top: Fields) -> tuple[Points | None, float | None]:
     return Points(longitude=longitude, latitude=latitude, crs=crs or "EPSG:4326"), precision
 
 
-def _columns(top: Fields) -> dict[str, str]:
-    found = top.nested("columns")
+def _named(top: Fields, setting: str, read: Callable[[object], T]) -> dict[str, T]:
+    """A setting that says something of columns, by their names."""
+    found = top.nested(setting)
     if found is None:
         return {}
+    named: dict[str, T] = {}
     for name in found.names():
         if name != name.strip() or not name:
             found.fault(name, "is not a name of a column: it has outer blanks or is empty")
-    return {name: found.take(name, _type, default="string") for name in found.names()}
+        value = found.take(name, read, default=None)
+        if value is not None:
+            named[name] = value
+    return named
+
+
+def _check_compared(top: Fields, declaration: Declaration) -> None:
+    """The key tells records apart, so that its changes are none of theirs."""
+    for setting in ("ignore_changes", "compare"):
+        for name in getattr(declaration, setting):
+            if name in declaration.key:
+                top.fault(setting, f"names {name}, which is in the key: its changes always count")
 
 
 def _holds(top: Fields) -> Holds:
@@ -271,6 +304,22 @@ def _precision(raw: object) -> float | None:
     if precision not in _PRECISIONS:
         raise Wrong("must be off or a power of ten from 1 to 1e-15, such as 1e-9")
     return precision
+
+
+def _timezone(raw: object) -> str:
+    name = fields.text(raw)
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise Wrong(f"'{name}' is not a time zone: America/New_York, for example") from None
+    return name
+
+
+def _tolerance(raw: object) -> float:
+    found = fields.number(raw)
+    if found <= 0:
+        raise Wrong("must be a number above 0, such as 1e-6")
+    return found
 
 
 def _ratio(raw: object) -> float | None:

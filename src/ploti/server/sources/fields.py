@@ -128,6 +128,13 @@ def texts(raw: object) -> list[str]:
     return found
 
 
+def any_texts(raw: object) -> list[str]:
+    """A list of texts as they stand, empty ones too."""
+    if not isinstance(raw, list | tuple) or not all(isinstance(each, str) for each in raw):
+        raise Wrong('must be a list of texts, such as ["", "-"]: put each in quotes')
+    return list(dict.fromkeys(raw))
+
+
 def is_off(raw: object) -> bool:
     """Whether somebody wrote `off`; YAML makes the bare word false."""
     return raw is False or raw == "off"

@@ -19,7 +19,9 @@ from ploti.server.sources.interval import written_interval
 READER = 1
 """Raise it when a reader reads the same bytes otherwise: every dataset is then read again."""
 
-_READING = {"source", "key", "geometry", "columns", "repeated_keys", "continuation"}
+_READING = {"source", "key", "geometry", "columns", "repeated_keys", "continuation"} | {
+    *("rename", "null_values", "trim", "timezone", "ignore_changes", "compare")
+}
 _PLACE = {"source.kind", "source.url"}
 
 
@@ -55,6 +57,12 @@ def as_written(declaration: Declaration) -> dict[str, object]:
         ),
         "repeated_keys": _other(REPEATED_KEYS, declaration.repeated_keys),
         "continuation": _other(CONTINUATION, declaration.continuation),
+        "rename": declaration.rename,
+        "null_values": declaration.null_values,
+        "trim": declaration.trim or None,
+        "timezone": declaration.timezone,
+        "ignore_changes": declaration.ignore_changes,
+        "compare": declaration.compare,
         "check_every": declaration.check_every and written_interval(declaration.check_every),
         "paused": declaration.paused,
     }

@@ -109,7 +109,7 @@ class _Reading:
                 raise self._broken(error, text=text, stream=stream) from None
         self._flush()
         self._parts.close()
-        if not self.columns.names:
+        if self._count and not self.columns.names:
             raise SourceError(f"the source has {self._count} rows and no fields in them")
 
     def table(self) -> RawTable:

@@ -6,12 +6,10 @@ The state is the shaped table (`c0`, `c1`, … with `kh` and `ch`), the base its
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from ploti.model.columns import RECORD_ID
 from ploti.model.schema import Column, Schema
 from ploti.model.sql import identifier, literal
-from ploti.server.build.diff import DIFF
+from ploti.server.build.diff import DIFF, nearness
 from ploti.server.build.matching.links import POSITION
 from ploti.server.build.matching.question import (
     Budget,
@@ -29,18 +27,17 @@ def question_of(
     shape: Shape,
     *,
     base: Schema,
-    ignored: Collection[str] = (),
     continuation: Continuation = Continuation.REVIEW,
     budget: Budget | None = None,
 ) -> Question:
-    """What the matching of a state to its base is asked; `ignored` are columns not compared."""
+    """What the matching of a state to its base is asked."""
     before = {column.name: column for column in base.columns}
     types = shape.named_types
     return Question(
         base=_base_rows(snapshot, before, types),
         new=_new_rows(shaped, shape.fields),
         columns=tuple(
-            MatchColumn(name=name, type=type_, compared=name not in ignored)
+            MatchColumn(name=name, type=type_, compared=name not in shape.ignored)
             for name, type_ in types.items()
             if name in before
         ),
@@ -86,12 +83,13 @@ def differences_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -
     The id of a record that came back is not in the base: its row counts as added.
     """
     hashed = ", ".join(base_hashed(shape, base))
+    near = nearness(shape, base)
     return (
         f"CREATE OR REPLACE TABLE {DIFF} AS "
         "SELECT base.pos AS base_pos, state.pos AS new_pos "
-        f"FROM (SELECT hash({hashed}) AS ch, file_row_number AS pos, {RECORD_ID} AS id "
+        f"FROM (SELECT hash({hashed}) AS ch, file_row_number AS pos, {RECORD_ID} AS id{near.base} "
         f"FROM {snapshot}) AS base "
-        f"FULL JOIN (SELECT ch, file_row_number AS pos, record_id AS id FROM {shaped} "
+        f"FULL JOIN (SELECT ch, file_row_number AS pos, record_id AS id{near.state} FROM {shaped} "
         "LEFT JOIN match_links ON file_row_number = position) AS state "
-        "ON base.id = state.id WHERE base.ch IS DISTINCT FROM state.ch"
+        f"ON base.id = state.id WHERE base.ch IS DISTINCT FROM state.ch{near.apart}"
     )

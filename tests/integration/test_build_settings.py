@@ -1,0 +1,199 @@
+"""The settings for sources as they are in the field: what each does to the next version."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fakes.builds import Builds, declare
+
+from ploti.server.build.candidate import Broken, BuildResult, Candidate, Unchanged
+
+
+def built(result: BuildResult) -> Candidate:
+    assert isinstance(result, Candidate), result
+    return result
+
+
+def counts(result: BuildResult) -> tuple[int, int, int]:
+    found = built(result).counts
+    assert found is not None
+    return found.added, found.changed, found.removed
+
+
+def types(result: BuildResult) -> dict[str, str]:
+    return {column.name: column.type for column in built(result).schema.columns}
+
+
+def values(builds: Builds, result: BuildResult, name: str) -> list[Any]:
+    return [row[name] for row in builds.rows(result)]
+
+
+def test_a_renamed_column_goes_on_as_it_was(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"], rename={"lng": "lon"}))
+    builds.build(b"id,lon\na,1.5\nb,2.5\n")
+    assert isinstance(builds.build(b"id, lng\nb,2.5\na,1.5\n"), Unchanged)
+    result = builds.build(b"id,lng\na,1.5\nb,3.5\n")
+    assert counts(result) == (0, 1, 0)
+    assert built(result).schema_change is None
+    assert built(result).schema.column("lon").source_name == "lng"
+
+
+def test_a_column_that_has_the_new_name_of_its_own_keeps_it(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"], rename={"lng": "lon"}))
+    result = builds.build(b"id,lng,lon\na,1,2\n")
+    assert types(result).keys() == {"id", "lng", "lon"}
+    assert values(builds, result, "lon") == [2]
+
+
+def test_texts_that_mean_null_keep_a_column_a_number(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"], null_values=["-", "n/a"]))
+    result = builds.build(b"id,n,t\na,1,-x\nb,-,n/a\nc,,-\n")
+    assert types(result) == {"id": "string", "n": "int64", "t": "string"}
+    assert values(builds, result, "n") == [1, None, None]
+    assert values(builds, result, "t") == ["-x", None, None]
+
+
+def test_texts_that_mean_null_do_so_in_json_too(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"], null_values=["", "-"]))
+    result = builds.build(
+        b'[{"id": "a", "n": 1, "t": ""}, {"id": "b", "n": "-", "t": "x"}]', name="s.json"
+    )
+    assert values(builds, result, "t") == [None, "x"]
+    assert values(builds, result, "n")[1] is None
+
+
+def test_values_are_trimmed_where_it_is_asked_for(tmp_path: Path) -> None:
+    text = b"id,n,t\n a , 1 ,\tx\xc2\xa0\nb,  ,  \n"
+    plain = Builds(tmp_path / "plain", declare(key=["id"]))
+    plain.folder.mkdir()
+    assert values(plain, plain.build(text), "t") == ["\tx\xa0", "  "]
+    builds = Builds(tmp_path, declare(key=["id"], trim=True))
+    result = builds.build(text)
+    assert types(result)["n"] == "int64"
+    assert values(builds, result, "id") == ["a", "b"]
+    assert values(builds, result, "t") == ["x", None]
+
+
+def test_local_times_become_instants_of_the_zone(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"], timezone="America/New_York"))
+    result = builds.build(b"id,at\na,2024-01-15T12:00:00\nb,2024-07-15 12:00:00\n")
+    assert types(result)["at"] == "timestamp"
+    winter, summer = (at.astimezone(UTC) for at in values(builds, result, "at"))
+    assert winter == datetime(2024, 1, 15, 17, tzinfo=UTC)
+    assert summer == datetime(2024, 7, 15, 16, tzinfo=UTC)
+
+
+def test_instants_keep_their_own_zone_and_texts_stay_texts(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"], timezone="America/New_York"))
+    result = builds.build(b"id,at,t\na,2024-01-15T12:00:00Z,2024-01-15T12:00:00\nb,,unknown\n")
+    assert values(builds, result, "at")[0].astimezone(UTC) == datetime(2024, 1, 15, 12, tzinfo=UTC)
+    assert values(builds, result, "t") == ["2024-01-15T12:00:00", "unknown"]
+
+
+def test_a_change_of_an_ignored_column_alone_is_none_and_comes_with_another(
+    tmp_path: Path,
+) -> None:
+    builds = Builds(tmp_path, declare(key=["id"], ignore_changes=["seen"]))
+    builds.build(b"id,n,seen\na,1,1\nb,2,1\n")
+    assert isinstance(builds.build(b"id,n,seen\na,1,2\nb,2,2\n"), Unchanged)
+    result = builds.build(b"id,n,seen\na,1,3\nb,5,3\n")
+    assert counts(result) == (0, 1, 0)
+    assert values(builds, result, "seen") == [1, 3]
+
+
+def test_without_a_key_too_an_ignored_column_makes_no_other_record(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(ignore_changes=["seen"]))
+    builds.build(b"n,seen\n1,1\n2,1\n")
+    assert isinstance(builds.build(b"n,seen\n2,2\n1,2\n"), Unchanged)
+
+
+def test_small_differences_are_none_until_they_add_up(tmp_path: Path) -> None:
+    """They are measured against the value held."""
+    builds = Builds(tmp_path, declare(key=["id"], compare={"x": 0.1}))
+    builds.build(b"id,x,n\na,1.0,1\nb,2.0,1\nc,,1\n")
+    assert isinstance(builds.build(b"id,x,n\na,1.1,1\nb,1.95,1\nc,,1\n"), Unchanged)
+    result = builds.build(b"id,x,n\na,1.11,1\nb,2.05,2\nc,,1\n")
+    assert counts(result) == (0, 2, 0)
+    assert values(builds, result, "x") == [1.11, 2.05, None]
+    assert counts(builds.build(b"id,x,n\na,1.11,1\nb,,2\nc,0,1\n")) == (0, 2, 0)
+
+
+def test_points_of_near_columns_are_near_too(tmp_path: Path) -> None:
+    points = {"longitude": "x", "latitude": "y"}
+    near = {"x": 1e-6, "y": 1e-6}
+    builds = Builds(tmp_path, declare(key=["id"], geometry=points, compare=near))
+    builds.build(b"id,x,y\na,28.5,10\n")
+    assert isinstance(builds.build(b"id,x,y\na,28.500001,10\n"), Unchanged)
+    assert counts(builds.build(b"id,x,y\na,28.500002,10\n")) == (0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"compare": {"t": 1}}, "compare names t, which is string: only numbers are near"),
+        ({"compare": {"z": 1}}, "the source has no column z, as declared; it has id, t"),
+        ({"ignore_changes": ["z"]}, "the source has no column z, as declared; it has id, t"),
+    ],
+)
+def test_a_setting_that_the_source_cannot_obey_is_a_failed_check(
+    settings: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    result = Builds(tmp_path, declare(key=["id"], **settings)).build(b"id,t\na,x\n")
+    assert isinstance(result, Broken)
+    assert result.detail == reason
+
+
+def test_repeated_keys_are_held_with_all_that_a_release_needs_r074_s05(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"]))
+    result = built(builds.build(b"id,n\na,1\na,2\nb,3\n"))
+    assert result.key_fault is not None
+    assert len({row["_ploti_record_id"] for row in builds.rows(result)}) == 3
+    assert counts(builds.build(b"id,n\nb,3\na,2\na,1\na,7\n")) == (1, 0, 0)
+
+
+def test_numbered_keys_are_told_apart_and_none_is_held(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"], repeated_keys="number"))
+    first = builds.build(b"id,n,t\na,1,x\na,2,y\nb,3,z\n")
+    assert built(first).key_fault is None
+    ids = {row["n"]: row["_ploti_record_id"] for row in builds.rows(first)}
+    assert isinstance(builds.build(b"id,n,t\nb,3,z\na,2,y\na,1,x\n"), Unchanged)
+    result = builds.build(b"id,n,t\na,5,y\na,1,x\nb,3,z\n")
+    assert counts(result) == (0, 1, 0)
+    assert {row["n"]: row["_ploti_record_id"] for row in builds.rows(result)}[5] == ids[2]
+    alone = builds.build(b"id,n,t\na,5,y\nb,3,z\n")
+    assert counts(alone) == (0, 0, 1)
+    assert built(alone).key_fault is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (b'[{"id": "a", "n": 1}, {"id": "b", "n": 2}]', b"[]"),
+        (
+            (
+                b'{"type": "FeatureCollection", "features": [{"type": "Feature", "properties":'
+                b' {"id": "a"}, "geometry": {"type": "Point", "coordinates": [1, 2]}},'
+                b' {"type": "Feature", "properties": {"id": "b"}, "geometry": null}]}'
+            ),
+            b'{"type": "FeatureCollection", "features": []}',
+        ),
+    ],
+)
+def test_a_state_without_rows_has_the_columns_of_the_version_before(
+    first: bytes, second: bytes, tmp_path: Path
+) -> None:
+    builds = Builds(tmp_path, declare(key=["id"]))
+    before = types(builds.build(first, name="s.json"))
+    result = builds.build(second, name="s.json")
+    assert counts(result) == (0, 0, 2)
+    assert types(result) == before
+    assert built(result).schema_change is None
+
+
+def test_a_first_state_without_rows_and_columns_is_a_failed_check(tmp_path: Path) -> None:
+    result = Builds(tmp_path, declare(key=["id"])).build(b"[]", name="s.json")
+    assert isinstance(result, Broken)
+    assert result.detail == "the source has no rows, and so no columns to begin with"
