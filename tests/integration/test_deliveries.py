@@ -1,6 +1,7 @@
 """Webhooks from release to receiver: real database, real sockets, a clock that the test moves."""
 
 import asyncio
+import sqlite3
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +15,7 @@ from ploti.errors import Conflict, InvalidInput
 from ploti.model.event import EventType
 from ploti.model.ids import event_number
 from ploti.model.webhook import Delivery, DeliveryState, WebhookPatch
+from ploti.model.wire import Instant
 from ploti.server.adapters.clock import SystemClock
 from ploti.server.service.change_subscription import delete_subscription
 from ploti.server.service.change_webhook import (
@@ -602,5 +604,44 @@ def test_the_last_day_is_told_of_a_webhook(tmp_path: Path) -> None:
             assert shown.last_success_at == lanes.clock.moment
             lanes.clock.forward(hours=25)
             assert (await lanes.show(made.id)).last_day.attempts == 0  # type: ignore[union-attr]
+
+    play(tmp_path, story)
+
+
+def test_a_delivery_whose_event_is_pruned_is_given_up(tmp_path: Path) -> None:
+    async def story(lanes: Lanes) -> None:
+        async with receiving() as receiver:
+            receiver.answer = lambda _: FAILS
+            made = await lanes.hook(receiver.url, await lanes.subscribe(A))
+            await lanes.release(A, A)
+            await lanes.drain()
+            with sqlite3.connect(tmp_path / "ploti.db", timeout=10) as database:
+                database.execute("DELETE FROM feed_event WHERE seq <= 2")
+                database.execute("UPDATE feed_log SET first_seq = 3")
+            database.close()
+            receiver.answer = lambda _: Answer()
+            await lanes.play_out()
+            first, second = await lanes.deliveries(made.id)
+            assert (first.state, len(first.attempts)) == (DeliveryState.FAILED, 1)
+            assert second.state is DeliveryState.DELIVERED
+
+    play(tmp_path, story)
+
+
+def test_deliveries_are_forgotten_a_while_after_their_end_and_not_while_they_wait(
+    tmp_path: Path,
+) -> None:
+    async def story(lanes: Lanes) -> None:
+        async with receiving() as receiver:
+            receiver.script(Answer(), FAILS)
+            made = await lanes.hook(f"{receiver.url}/h", await lanes.subscribe(A))
+            await lanes.release(A, A)
+            await lanes.drain()
+            assert len(await lanes.deliveries(made.id)) == 2
+            later = Instant.of(lanes.clock.moment + timedelta(days=1))
+            await lanes.store.write(lambda tx: tx.deliveries.prune(before=later))
+            (left,) = await lanes.deliveries(made.id)
+            assert left.state is DeliveryState.WAITING
+            assert len(left.attempts) == 1
 
     play(tmp_path, story)
