@@ -177,6 +177,12 @@ def test_e05_a_redirect_is_a_failed_attempt_and_not_followed(
     play(tmp_path, story)
 
 
+async def post(sender: WebhookPoster, url: str) -> Told:
+    told = await sender.post(url, body=b"{}", headers={})
+    await sender.close()
+    return told
+
+
 @pytest.mark.parametrize("given", case("E06")["given"]["urls"], ids=lambda each: each["url"])
 def test_e06_addresses_that_are_refused_when_a_webhook_is_made_and_at_each_connection(
     given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -194,7 +200,7 @@ def test_e06_addresses_that_are_refused_when_a_webhook_is_made_and_at_each_conne
         literal = Names(["9.9.9.9"])
     sender = WebhookPoster(allow_networks=[], user_agent="ploti/0", resolver=names or literal)
     refused = asyncio.run(sender.refuse(given["url"]))
-    asyncio.run(sender.post(given["url"], body=b"{}", headers={}))
+    asyncio.run(post(sender, given["url"]))
     assert (refused is None) == (given["verdict"] == "allow")
     assert (dialled != []) == (given["verdict"] == "allow")
 
@@ -214,7 +220,7 @@ def test_e07_the_address_that_is_used_is_the_one_that_is_checked(
     url = f"https://{given['name']}/h"
     assert asyncio.run(sender.refuse(url)) is None
     for _ in range(2):  # the event, and its retry
-        told = asyncio.run(sender.post(url, body=b"{}", headers={}))
+        told = asyncio.run(post(sender, url))
         assert told.error == "blocked_address: 127.0.0.1 may not be dialled"
     assert names.asked == 3
     assert dialled == []

@@ -83,7 +83,7 @@ class Lanes:
 
     async def close(self) -> None:
         await self.store.close()
-        self.poster.close()
+        await self.poster.close()
 
     async def subscribe(self, *datasets: DatasetId) -> SubscriptionId:
         """A subscription to these datasets, which are declared where they are not."""

@@ -50,7 +50,10 @@ Script = Callable[[Post], Answer]
 
 
 class Receiver:
-    """Takes what is sent to it; `answer` decides on each POST, and may be changed at any time."""
+    """Takes what is sent to it; `answer` decides on each POST, and may be changed at any time.
+
+    A connection takes `keeps` POSTs and is closed without a word.
+    """
 
     def __init__(self) -> None:
         self.posts: list[Post] = []
@@ -58,6 +61,8 @@ class Receiver:
         self.answers: defaultdict[str, list[Answer]] = defaultdict(list)
         self.answer: Script = self._next
         self.url = ""
+        self.keeps = 1
+        self.connections = 0
 
     def script(self, *answers: Answer, path: str = "/h") -> None:
         """Answer with these in turn, and with the last one from then on."""
@@ -77,10 +82,12 @@ class Receiver:
         return left.pop(0) if len(left) > 1 else left[0]
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         try:
-            answer = self.answer(await self._read(reader))
-            await asyncio.sleep(answer.after)
-            await _send(writer, answer)
+            for _ in range(self.keeps):
+                answer = self.answer(await self._read(reader))
+                await asyncio.sleep(answer.after)
+                await _send(writer, answer)
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # the sender went away, or the test is over
         finally:

@@ -129,7 +129,7 @@ class Running:
         self.backend.waiters.close()
         await self._http.aclose()
         await self.store.close()
-        self.poster.close()
+        await self.poster.close()
         self.blobs.close()
 
 

@@ -60,6 +60,7 @@ def run(work: Callable[[Receiver], Awaitable[Any]]) -> Any:
 
 async def post(sender: Any, url: str) -> Told:
     told: Told = await sender.post(url, body=b"{}", headers={"webhook-id": "msg_1"})
+    await sender.close()
     return told
 
 
@@ -111,10 +112,10 @@ def test_other_ways_to_write_loopback_are_seen_through(host: str) -> None:
     async def work(receiver: Receiver) -> None:
         port = receiver.url.rpartition(":")[2]
         sender = poster(allow=[])
+        assert await sender.refuse(f"https://{host}:{port}/h") is not None
         told = await post(sender, f"https://{host}:{port}/h")
         assert told.status is None
         assert told.address is None
-        assert await sender.refuse(f"https://{host}:{port}/h") is not None
         assert receiver.posts == []
 
     run(work)
@@ -274,3 +275,26 @@ def test_tls_is_verified_by_the_name_in_the_address(tmp_path: Path) -> None:
             assert len(receiver.posts) == 1
 
     asyncio.run(work())
+
+
+def test_a_connection_is_kept_and_one_that_the_receiver_closed_is_made_anew() -> None:
+    async def work(receiver: Receiver) -> None:
+        sender = poster()
+        receiver.keeps = 2
+        for _ in range(5):
+            told = await sender.post(f"{receiver.url}/h", body=b"{}", headers={})
+            assert (told.status, told.address) == (200, "127.0.0.1")
+        await sender.close()
+        assert len(receiver.posts) == 5
+        assert receiver.connections == 3
+
+    run(work)
+
+
+def test_a_new_connection_that_breaks_off_is_not_tried_twice() -> None:
+    async def work(receiver: Receiver) -> None:
+        receiver.answer = lambda _: Answer(resets=True)
+        await post(poster(), f"{receiver.url}/h")
+        assert len(receiver.posts) == 1
+
+    run(work)

@@ -127,7 +127,7 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
     finally:
         await store.close()
         fetcher.close()
-        poster.close()
+        await poster.close()
         builder.close()
         blobs.close()
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 import aiohttp
+import msgspec
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from ploti.model.wire import Value
-from ploti.server.deliver.answers import Answer, is_success
+from ploti.server.adapters.poster.connections import GuardedConnector, Trail, under_way
+from ploti.server.deliver.answers import Answer
 from ploti.server.deliver.endpoint import check_url
-from ploti.server.guard import Dialled, ThreadResolver, guarded_sockets, judge
+from ploti.server.guard import Dialled, ThreadResolver, judge
 
 _THREADS = 8
 _READ = 16 << 10
@@ -24,7 +26,7 @@ _KEPT = 2 << 10
 
 
 class Limits(Value, kw_only=True):
-    """Seconds of one POST: `total` is all told; `body` is for the body of an answer that is 2xx."""
+    """Seconds of one POST: `total` is all told; `body` is for an answer's body."""
 
     connect: float = 5
     total: float = 15
@@ -48,39 +50,22 @@ class WebhookPoster:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="post")
         self._resolver = resolver or ThreadResolver(self._threads)
         self._trust = trust
+        self._http: aiohttp.ClientSession | None = None
         self._headers = {"User-Agent": user_agent, "Content-Type": "application/json"}
 
     async def post(self, url: str, *, body: bytes, headers: Mapping[str, str]) -> Answer:
         """Send the body once; whatever goes wrong is an answer with an error."""
         loop = asyncio.get_running_loop()
-        began, dialled = loop.time(), Dialled()
-        response: aiohttp.ClientResponse | None = None
-        excerpt: str | None = None
-        error: str | None = None
+        began = loop.time()
+        trail = Trail(scheme=urlsplit(url).scheme, until=began + self._limits.total)
+        under_way.set(trail)
         try:
-            async with (
-                asyncio.timeout(self._limits.total),
-                self._session(url, dialled) as session,
-                session.post(
-                    URL(url), data=body, headers=headers, allow_redirects=False
-                ) as response,
-            ):
-                excerpt = await self._excerpt(response)
+            while (told := await self._send(url, body, headers, trail)) is None:
+                pass  # the receiver had closed the connection that was kept: another one
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failed:
-            if response is None:
-                error = self._tell(failed, dialled)
+            told = Answer(ms=0, error=self._tell(failed, trail.dialled))
         ms = round((loop.time() - began) * 1000)
-        address = dialled.addresses[-1] if dialled.addresses else None
-        if response is None:
-            return Answer(ms=ms, address=address, error=error)
-        return Answer(
-            ms=ms,
-            address=address,
-            status=response.status,
-            retry_after=_seconds(response.headers.get("Retry-After")),
-            location=_cut(response.headers.get("Location")),
-            excerpt=excerpt,
-        )
+        return msgspec.structs.replace(told, ms=ms, address=trail.address)
 
     async def refuse(self, url: str) -> str | None:
         """Why an address may not be a webhook's, as its name is answered now; None where it may."""
@@ -100,37 +85,56 @@ class WebhookPoster:
         listed = ", ".join(dict.fromkeys(each["host"] for each in found))
         return f"leads to {listed}, which is {_refused(scheme)}"
 
-    def close(self) -> None:
-        """End the threads."""
+    async def close(self) -> None:
+        """Close the connections that are kept, and end the threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._http is not None:
+            http, self._http = self._http, None
+            await http.close()
 
-    @asynccontextmanager
-    async def _session(self, url: str, dialled: Dialled) -> AsyncIterator[aiohttp.ClientSession]:
-        _, _, scheme = check_url(url)
-        connector = aiohttp.TCPConnector(
-            resolver=self._resolver,
-            socket_factory=guarded_sockets(scheme, allow=self._allow, dialled=dialled),
-            happy_eyeballs_delay=None,  # one address after another: the last one is the one used
-            use_dns_cache=False,
-            force_close=True,
-            ssl=self._trust or True,
+    async def _send(
+        self, url: str, body: bytes, headers: Mapping[str, str], trail: Trail
+    ) -> Answer | None:
+        """What came of one POST; None where it broke off on a connection that had been kept."""
+        try:
+            async with asyncio.timeout_at(trail.until):
+                response = await self._session().post(
+                    URL(url), data=body, headers=headers, allow_redirects=False
+                )
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            if trail.is_fresh:
+                raise
+            return None
+        async with response:
+            excerpt = await self._excerpt(response, until=trail.until)
+        return Answer(
+            ms=0,
+            status=response.status,
+            retry_after=_seconds(response.headers.get("Retry-After")),
+            location=_cut(response.headers.get("Location")),
+            excerpt=excerpt,
         )
-        async with aiohttp.ClientSession(
-            connector=connector,
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect),
-            headers=self._headers,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            trust_env=False,
-        ) as session:
-            yield session
 
-    async def _excerpt(self, response: aiohttp.ClientResponse) -> str | None:
+    def _session(self) -> aiohttp.ClientSession:
+        if self._http is None:
+            self._http = aiohttp.ClientSession(
+                connector=GuardedConnector(
+                    allow=self._allow, resolver=self._resolver, trust=self._trust
+                ),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect),
+                headers=self._headers,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                trust_env=False,
+            )
+        return self._http
+
+    async def _excerpt(self, response: aiohttp.ClientResponse, *, until: float) -> str | None:
         """The beginning of the body; the status line has decided already, so it may be cut off."""
         read = bytearray()
-        seconds = self._limits.body if _has_status_of_success(response) else None
+        a_while = asyncio.get_running_loop().time() + self._limits.body
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(min(until, a_while)):
                 async for chunk in response.content.iter_any():
                     read += chunk
                     if len(read) >= _READ:
@@ -156,10 +160,6 @@ class WebhookPoster:
                 return "connection: broken off before an answer"
             case _:
                 return f"no answer: {type(error).__name__}"
-
-
-def _has_status_of_success(response: aiohttp.ClientResponse) -> bool:
-    return is_success(Answer(ms=0, status=response.status))
 
 
 def _reason(error: OSError) -> str:

@@ -1,0 +1,78 @@
+"""Connections to receivers: made under guard, kept a while, and known by their address."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+
+from ploti.server.guard import Dialled, guarded_sockets
+
+_KEPT_FOR = 15
+"""Seconds that a connection is kept for the next POST."""
+
+
+class Trail:
+    """Where one POST went: what was dialled for it, and by which connection it was sent.
+
+    `until` is its deadline by the event loop's clock.
+    """
+
+    def __init__(self, *, scheme: str, until: float) -> None:
+        self.scheme = scheme
+        self.until = until
+        self.dialled = Dialled()
+        self.sent_to: str | None = None
+        self.is_fresh = True
+
+    @property
+    def address(self) -> str | None:
+        """The address that it was sent to, or that was dialled last."""
+        return self.sent_to or next(reversed(self.dialled.addresses), None)
+
+
+under_way: ContextVar[Trail] = ContextVar("under_way")
+"""The POST of this task, for the connector, which serves them all."""
+
+
+class GuardedConnector(aiohttp.TCPConnector):
+    """Judges the address of every socket as it is made; a kept connection was judged so."""
+
+    def __init__(
+        self,
+        *,
+        allow: Sequence[str],
+        resolver: AbstractResolver,
+        trust: ssl.SSLContext | None,
+    ) -> None:
+        super().__init__(
+            resolver=resolver,
+            socket_factory=self._make_socket,
+            happy_eyeballs_delay=None,
+            use_dns_cache=False,
+            keepalive_timeout=_KEPT_FOR,
+            limit=0,
+            ssl=trust or True,
+        )
+        self._allow = allow
+
+    async def connect(self, req: Any, traces: Any, timeout: Any) -> Any:  # noqa: ANN401, ASYNC109  aiohttp's own
+        """A connection for a request; its POST learns the address, and whether it is new."""
+        trail = under_way.get()
+        trail.is_fresh, trail.sent_to = True, None
+        before = len(trail.dialled.addresses)
+        connection = await super().connect(req, traces, timeout)
+        peer = connection.transport and connection.transport.get_extra_info("peername")
+        trail.sent_to = str(peer[0]) if peer else None
+        trail.is_fresh = len(trail.dialled.addresses) > before
+        return connection
+
+    def _make_socket(self, info: tuple[Any, ...]) -> socket.socket:
+        trail = under_way.get()
+        make = guarded_sockets(trail.scheme, allow=self._allow, dialled=trail.dialled)
+        return make(info)
