@@ -476,3 +476,27 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None
 
     with pytest.raises(SourceError, match="changed while it was read"):
         asyncio.run(read_and_grow())
+
+
+def test_one_host_gets_a_few_requests_at_a_time(tmp_path: Path) -> None:
+    under_way, most = 0, 0
+
+    async def answer(request: web.Request) -> web.Response:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.05)
+        under_way -= 1
+        return web.Response(body=CSV)
+
+    async def main() -> None:
+        bench = Bench(tmp_path)
+        async with serving(answer) as base:
+            source = Source(kind="http", url=f"{base}/data.csv")
+            fetched = [bench.fetcher.fetch(source, into=f"{BLOB}{n}") for n in range(12)]
+            await asyncio.gather(*fetched)
+        assert len(await bench.blobs.names("")) == 12
+        bench.fetcher.close()
+
+    asyncio.run(main())
+    assert most == 4

@@ -6,7 +6,10 @@ from ploti.model.wire import Value
 
 
 class Limits(Value, kw_only=True):
-    """Limits of one fetch: `pauses` are those between its tries, which are one more."""
+    """Limits of one fetch: `pauses` are those between its tries, which are one more.
+
+    `at_once` is how many requests one host gets at a time; the others wait for their turn.
+    """
 
     connect: float = 10
     silence: float = 60
@@ -14,3 +17,4 @@ class Limits(Value, kw_only=True):
     redirects: int = 5
     pauses: tuple[float, ...] = (1, 5)
     longest_pause: float = 60
+    at_once: int = 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -52,6 +53,9 @@ class Web:
         self._limits = limits
         self._resolver = resolver or ThreadResolver(threads)
         self._trust = trust
+        self._turns: defaultdict[str | None, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(limits.at_once)
+        )
         self._headers = {"User-Agent": user_agent, "Accept": "*/*", "Accept-Encoding": "gzip"}
 
     @asynccontextmanager
@@ -60,11 +64,12 @@ class Web:
     ) -> AsyncIterator[Answer | None]:
         """The answer of an address with data, after redirects; each hop is guarded anew.
 
-        None where what is `known` still stands.
-        Raises SourceError with the reason, TryAgain where a later try may do.
+        None where what is `known` still stands. Raises SourceError with the reason, TryAgain
+        where a later try may do.
         """
         for _ in range(self._limits.redirects + 1):
-            async with self._ask(_checked(url), headers=asks(known) if known else {}) as response:
+            hop, headers = _checked(url), asks(known) if known else {}
+            async with self._turns[hop.host], self._ask(hop, headers=headers) as response:
                 if known and response.status == _NOT_MODIFIED:
                     yield None
                     return
