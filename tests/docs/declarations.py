@@ -26,22 +26,23 @@ TOP = {
     "repeated_keys": (
         "`hold`",
         (
-            "Keys that are there more than once: `hold` the version, or `number` the rows of each, so"
-            " that each is a record, told apart by what else it has."
+            "Keys that are there more than once: `hold` the version, or `number` the rows of each,"
+            " so that each is a record, told apart by what else it has."
         ),
     ),
     "continuation": (
         "`review`",
         (
-            "Where many keys went and came, records are found again by what else they have: `review`"
-            " holds what was found by likeness only, `auto` releases it, `off` goes by keys alone."
+            "Where many keys went and came, records are found again by what else they have:"
+            " `review` holds what was found by likeness only, `auto` releases it,"
+            " `off` goes by keys alone."
         ),
     ),
     "rename": (
         "`{}`",
         (
-            "The dataset's name for a source's, such as `lng: lon`: a renamed column goes on as it was."
-            " All other settings name columns as the dataset does."
+            "The dataset's name for a source's, such as `lng: lon`: a renamed column goes on as it"
+            " was. All other settings name columns as the dataset does."
         ),
     ),
     "null_values": ("`[]`", 'Texts that mean null, such as `["-", "n/a"]`.'),
@@ -49,8 +50,8 @@ TOP = {
     "timezone": (
         "-",
         (
-            "Where local date-times are from, such as `America/New_York`: they become instants. Of an "
-            "hour that a clock shows twice, the first is meant."
+            "Where local date-times are from, such as `America/New_York`: they become instants. Of "
+            "an hour that a clock shows twice, the first is meant."
         ),
     ),
     "ignore_changes": (
@@ -105,8 +106,8 @@ HOLDS = {
     "min_filled_ratio": (
         f"`{declaration.MIN_FILLED_RATIO}`",
         (
-            "A column whose share of values falls to this part of what it was is held; `off` never. "
-            "From 20 values on."
+            "A column whose share of values falls to this part of what it was is held; `off` "
+            "never. From 20 values on."
         ),
     ),
     "max_extent_shift": (

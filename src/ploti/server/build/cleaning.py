@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+
 from msgspec.structs import replace
 
 from ploti.errors import SourceError
