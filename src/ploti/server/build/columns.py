@@ -136,13 +136,30 @@ def _plan(
 def _check_known(declaration: Declaration, names: Sequence[str], base: Schema | None) -> None:
     there = f"it has {_listed(names)}"
     missing = [name for name in declaration.key if name not in names]
-    if missing:
+    if missing and not _was_known(missing, base):
         raise SourceError(f"the source has no column {_listed(missing)}, which is the key; {there}")
     known = {*names, *(column.name for column in base.columns)} if base else set(names)
     compared = (*declaration.ignore_changes, *declaration.compare)
     strange = [name for name in (*declaration.columns, *compared) if name not in known]
     if strange:
         raise SourceError(f"the source has no column {_listed(strange)}, as declared; {there}")
+
+
+def _was_known(missing: Sequence[str], base: Schema | None) -> bool:
+    """Whether key columns that a state lacks are its loss, for review, and no slip of the pen.
+
+    They were there before, or a version without a key was released since.
+    """
+    if base is None:
+        return False
+    before = {column.name for column in base.columns}
+    return not base.key_columns or before.issuperset(missing)
+
+
+def key_there(columns: Sequence[PlannedColumn], declaration: Declaration) -> tuple[str, ...]:
+    """The declared key, or none where the state lacks a column of it."""
+    names = {column.name for column in columns}
+    return tuple(declaration.key) if names.issuperset(declaration.key) else ()
 
 
 def _listed(names: Iterable[str]) -> str:

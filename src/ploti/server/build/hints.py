@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from ploti.model.admin import Finding
-from ploti.model.schema import RetypedColumn, SchemaChange
+from ploti.model.schema import RetypedColumn, Schema, SchemaChange
 from ploti.model.sql import identifier, literal
+from ploti.server.build.diff import DIFF
+from ploti.server.build.shape import Shape, base_value
 
 _MOST = 5
 """Columns that left, and that came, which are compared with each other."""
 
 _ALIKE = 0.95
+_NEARLY_ALL = 0.8
+_LOOKED_AT = 10_000
 _SQL_TYPES = {
     "int64": "BIGINT",
     "float64": "DOUBLE",
@@ -50,6 +54,50 @@ def rename_findings(found: list[tuple[object, ...]]) -> list[Finding]:
         for old, new, values, equal, different in found
         if isinstance(values, int) and isinstance(equal, int) and isinstance(different, int)
         if different > 1 and equal >= _ALIKE * values
+    ]
+
+
+def alone_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str | None:
+    """SQL of a row a column: its name, and how many changed records differ in it alone.
+
+    A sample of them is looked at; None where the state has one column beside its key.
+    """
+    known = {column.name: column for column in base.columns}
+    names = [name for name in shape.fields if name not in {*shape.key, *shape.unhashed}]
+    if len(names) < 2:
+        return None
+    flags = ", ".join(
+        f"({base_value(known.get(name), shape.named_types[name])} IS DISTINCT FROM"
+        f" {shape.fields[name]})::INTEGER AS d{number}"
+        for number, name in enumerate(names)
+    )
+    pairs = (
+        f"(FROM {DIFF} WHERE base_pos IS NOT NULL AND new_pos IS NOT NULL"
+        f" ORDER BY base_pos LIMIT {_LOOKED_AT}) AS pair"
+        f" JOIN {snapshot} AS b ON b.file_row_number = pair.base_pos"
+        f" JOIN {shaped} AS s ON s.file_row_number = pair.new_pos"
+    )
+    total = " + ".join(f"d{number}" for number in range(len(names)))
+    return " UNION ALL ".join(
+        f"SELECT {literal(name)}, count(*) FILTER (d{number} = 1 AND {total} = 1), count(*)"
+        f" FROM differing"
+        for number, name in enumerate(names)
+    ).join([f"WITH differing AS (SELECT {flags} FROM {pairs}) ", ""])
+
+
+def alone_finding(found: list[tuple[object, ...]]) -> list[Finding]:
+    """A finding where one column explains nearly all of a version's changes."""
+    return [
+        Finding(
+            reason=None,
+            kind="one_column",
+            subject=str(name),
+            message=f"{alone} of {changed} changed records differ in {name} alone: if that is no"
+            f" change, declare ignore_changes: [{name}]",
+            measure=alone,
+        )
+        for name, alone, changed in found
+        if isinstance(alone, int) and isinstance(changed, int) and alone >= _NEARLY_ALL * changed
     ]
 
 

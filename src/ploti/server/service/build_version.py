@@ -35,7 +35,7 @@ from ploti.server.build.candidate import (
 from ploti.server.build.layout import EXPORTED, LISTED
 from ploti.server.ports.building import Engine, NextVersion, Reader, Written
 from ploti.server.service.match_state import Matched, count_differences, match_state
-from ploti.server.service.measure_version import find_hints, measure
+from ploti.server.service.measure_version import find_hints, find_one_column, measure
 from ploti.server.service.shape_state import State, shape_state
 
 
@@ -118,6 +118,8 @@ def _next(work: _Work, base: Base) -> Candidate | Unchanged:
     )
     written = engine.write_next(step, schema=state.schema, version=order.version)
     built = _written(candidate, work, written=written, counts=counts)
+    explained = find_one_column(engine, state, base, counts=counts)
+    built = msgspec.structs.replace(built, findings=[*built.findings, *explained])
     return with_measures(built, base, f"{order.folder}/{written.snapshot.name}", engine)
 
 

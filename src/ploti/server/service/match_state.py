@@ -34,7 +34,8 @@ def match_state(
     state: State, base: Base, declaration: Declaration, engine: Engine, *, fault: KeyFault | None
 ) -> Matched:
     """Match a state to its base, and leave what differs in `DIFF`."""
-    if fault is None and declaration.key and declaration.key == base.schema.key_columns:
+    key = list(state.shape.key)
+    if fault is None and key and key == base.schema.key_columns:
         snapshot = diff.snapshot_relation(base.snapshot)
         engine.run(diff.diff_sql(state.kept.relation, snapshot, state.shape, base=base.schema))
         counts = count_differences(engine)

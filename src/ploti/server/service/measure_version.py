@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from ploti.model.admin import Finding
 from ploti.model.schema import Level, SchemaChange
+from ploti.model.version import Counts
 from ploti.server.build import hints
+from ploti.server.build.candidate import Base
+from ploti.server.build.diff import snapshot_relation
 from ploti.server.build.measures import Measures, measures_sql, read_measures
 from ploti.server.ports.building import Engine
+from ploti.server.release.thresholds import ENOUGH
+from ploti.server.service.shape_state import State
 
 
 def measure(engine: Engine, path: str, *, rows: int) -> Measures:
     """The measures of the snapshot at a path, out of its metadata."""
     return read_measures(engine.rows(measures_sql(path)), rows=rows)
+
+
+def find_one_column(engine: Engine, state: State, base: Base, *, counts: Counts) -> list[Finding]:
+    """A hint where a column that moves in every row makes most of the records changed."""
+    if counts.changed < ENOUGH or counts.changed < base.row_count / 2:
+        return []
+    snapshot = snapshot_relation(base.snapshot)
+    sql = hints.alone_sql(state.kept.relation, snapshot, state.shape, base=base.schema)
+    return hints.alone_finding(engine.rows(sql)) if sql else []
 
 
 def find_hints(

@@ -11,10 +11,11 @@ from ploti.model.schema import Schema
 from ploti.server.build import diff, shape
 from ploti.server.build.candidate import Base, BuildOrder
 from ploti.server.build.cleaning import clean, emptied
-from ploti.server.build.columns import PlannedColumn, plan_columns
+from ploti.server.build.columns import PlannedColumn, key_there, plan_columns
 from ploti.server.build.shape import Shape, ShapedGeometry
 from ploti.server.ports.building import Engine, Kept, RawTable, Reader
 from ploti.server.sources import formats
+from ploti.server.sources.system_columns import without_system
 
 _AT_ONCE = 20
 """Columns whose types one query tells: of 125 columns it took 4 GB of memory to be planned."""
@@ -67,7 +68,8 @@ def _read(order: BuildOrder, readers: Sequence[Reader], engine: Engine) -> RawTa
         name=order.source_name,
         head=engine.head(order.source, formats.HEAD),
     )
-    return reader.read(order.source, declaration=order.declaration, folder=order.folder)
+    raw = reader.read(order.source, declaration=order.declaration, folder=order.folder)
+    return without_system(raw, order.declaration)
 
 
 def _sampled(
@@ -112,7 +114,7 @@ def _keep(
     planned = Shape(
         columns=tuple(columns),
         geometry=geometry,
-        key=tuple(order.declaration.key),
+        key=key_there(columns, order.declaration),
         ignored=shape.ignored_columns(order.declaration),
         tolerances=tuple(
             (name, most) for name, most in order.declaration.compare.items() if name in there

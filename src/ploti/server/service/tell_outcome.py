@@ -53,6 +53,8 @@ def _released(job: Job, taken: Take, _hold_id: HoldId | None) -> Outcome:
     detail = f"{taken.candidate.row_count} rows"
     if counts is not None:
         detail += f": {counts.added} added, {counts.changed} changed, {counts.removed} removed"
+    hints = [finding.message for finding in taken.verdict.findings]
+    detail = ". ".join([detail, *hints])
     return _told(OutcomeKind.RELEASED, detail, version=job.dataset.next_number, counts=counts)
 
 
