@@ -75,8 +75,10 @@ TOP = {
     ),
 }
 SOURCE = {
-    "kind": "`file` or `http`. Left out with `url`, the dataset is only pushed.",
-    "url": "An absolute path below `--file-roots` for `file`, an address for `http`.",
+    "kind": "`file`, `http`, `socrata` or `ckan`. Left out with `url`, the dataset is only pushed.",
+    "url": "An absolute path below `--file-roots` for `file`, an address for the others: of "
+    "`socrata` `.../resource/abcd-1234.json`, of `ckan` "
+    "`.../api/3/action/datastore_search?resource_id=...`.",
     "format": f"One of {codes(FORMATS)}. Left out, it is told by the name and the first bytes.",
     "layer": "The layer, where a file has several; in JSON, where the rows are.",
     "sheet": "The sheet of a workbook.",

@@ -79,7 +79,7 @@ def test_every_fault_is_named_with_its_setting() -> None:
         "title": "must not be empty",
         "place": "'US/FL' must be lower-case words joined by slashes, such as us/fl/orange",
         "keys": "is not a setting: did you mean key?",
-        "source.kind": "'ftp' is not a kind: file or http",
+        "source.kind": "'ftp' is not a kind: file or http or socrata or ckan",
         "source.url": "is missing, beside kind",
     }
 

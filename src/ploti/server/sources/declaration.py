@@ -46,10 +46,13 @@ _OPTIONS: dict[str, tuple[str, ...] | None] = {
     "encoding": ("csv", "tsv", "shapefile"),
     "delimiter": ("csv",),
 }
-_LOCATIONS = {"file": file_path, "http": web_address}
+PAGED = ("socrata", "ckan")
+"""Kinds of sources that give their rows in pages, as JSON."""
+
+_LOCATIONS = {"file": file_path, **dict.fromkeys(("http", *PAGED), web_address)}
 _PRECISIONS = tuple(float(f"1e-{digits}") for digits in range(16))
 _TYPES = ", ".join(sorted(TYPES - {"geometry"})) + " or decimal(p,s)"
-_kind = fields.choice("file", "http", kind="kind", not_built=not_built.KINDS)
+_kind = fields.choice("file", "http", *PAGED, kind="kind", not_built=not_built.KINDS)
 _format = fields.choice(*FORMATS, kind="format")
 _continuation = fields.choice("review", "auto", "off", kind="way of continuation")
 _repeated_keys = fields.choice("hold", "number", kind="treatment of keys that repeat")
@@ -186,6 +189,8 @@ def _source(top: Fields) -> Source:
         encoding=found.take("encoding", _encoding, default=None),
         delimiter=found.take("delimiter", _delimiter, default=None),
     )
+    if source.kind in PAGED and source.format is not None:
+        found.fault("format", f"is not for {source.kind}, which gives rows as JSON: leave it out")
     _check_options(found, source)
     return source
 

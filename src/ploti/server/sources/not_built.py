@@ -2,4 +2,4 @@
 
 SETTINGS = ("bad_rows",)
 SOURCE = ("length_check", "credential")
-KINDS = ("arcgis", "socrata", "ckan")
+KINDS = ("arcgis",)

@@ -5,24 +5,28 @@ from __future__ import annotations
 import asyncio
 import ssl
 from asyncio import sleep
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from pathlib import PurePosixPath
+from typing import TypeVar
 
 from aiohttp.abc import AbstractResolver
 
 from ploti.errors import SourceError
 from ploti.server.adapters.fetcher.folders import Folders
 from ploti.server.adapters.fetcher.limits import Limits
+from ploti.server.adapters.fetcher.paged import pages
 from ploti.server.adapters.fetcher.web import TryAgain, Web
 from ploti.server.ports.outside import Blobs, Fetched, NotModified
-from ploti.server.sources.declaration import Source
+from ploti.server.sources.declaration import PAGED, Source
 from ploti.server.sources.location import file_path
 from ploti.server.sources.validators import Validators
 
 _THREADS = 4
 _SELF_PROVING = {"geojson"}
+_LARGEST_PAGE = 64 << 20
+T = TypeVar("T")
 
 
 class SourceFetcher:
@@ -67,6 +71,8 @@ class SourceFetcher:
             async with asyncio.timeout(self._limits.total):
                 if source.kind == "file":
                     return await self._fetch_file(source.url, into=into)
+                if source.kind in PAGED:
+                    return await self._fetch_pages(source.kind, source.url, into=into)
                 return await self._fetch_web(source, into=into, known=known)
         except TimeoutError:
             raise SourceError(
@@ -82,15 +88,42 @@ class SourceFetcher:
             blob = await self._blobs.receive(into, chunks, limit=self._max_source)
         return Fetched(blob=blob, name=PurePosixPath(file_path(url)).name)
 
+    async def _fetch_pages(self, kind: str, url: str, *, into: str) -> Fetched:
+        async def ask(address: str) -> bytes:
+            return await self._patiently(lambda: self._page(address))
+
+        async def bring() -> Fetched:
+            async with aclosing(pages(kind, url, ask=ask)) as lines:
+                blob = await self._blobs.receive(into, lines, limit=self._max_source)
+            return Fetched(blob=blob, name=f"{kind}.ndjson")
+
+        return await self._patiently(bring)
+
+    async def _page(self, address: str) -> bytes:
+        async with self._web.open(address) as answer:
+            if answer is None:
+                raise SourceError("the source says that nothing changed, and was not asked")
+            body = bytearray()
+            async with aclosing(answer.data(limit=_LARGEST_PAGE, self_proving=True)) as chunks:
+                async for chunk in chunks:
+                    body += chunk
+                    if len(body) > _LARGEST_PAGE:
+                        raise SourceError(f"a page of the source is over {_LARGEST_PAGE:,} bytes")
+            return bytes(body)
+
     async def _fetch_web(
         self, source: Source, *, into: str, known: Validators | None
     ) -> Fetched | NotModified:
+        return await self._patiently(lambda: self._try_web(source, into=into, known=known))
+
+    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What the work gives, at the latest try of a few."""
         for pause in self._limits.pauses:
             try:
-                return await self._try_web(source, into=into, known=known)
+                return await work()
             except TryAgain as failed:
                 await sleep(max(pause, failed.pause))
-        return await self._try_web(source, into=into, known=known)
+        return await work()
 
     async def _try_web(
         self, source: Source, *, into: str, known: Validators | None
