@@ -60,9 +60,9 @@ def without_empty(expected: list[dict[str, str | None]]) -> list[dict[str, str |
     return [{name: value or None for name, value in row.items()} for row in expected]
 
 
-@pytest.mark.parametrize("number", ["A21", "A23", "A26", "A29"])
+@pytest.mark.parametrize("number", ["A21", "A23", "A26", "A29", "A76"])
 def test_every_value_keeps_every_character(number: str, tmp_path: Path) -> None:
-    """A21 a byte order mark, A23 codes, A26 line breaks in quotes, A29 money as text."""
+    """A21 a byte order mark, A23 codes, A26 line breaks in quotes, A29 money, A76 bare returns."""
     reading = Reading(number, tmp_path)
     name = case(number)["expect"].get("rows_file") or case(number)["expect"]["rows_file_if_text"]
     expected = without_empty(rows(name))
@@ -98,6 +98,19 @@ def test_a24_a_type_is_decided_over_all_rows(tmp_path: Path) -> None:
 
 def test_a24_late_values_make_the_whole_column_a_text(tmp_path: Path) -> None:
     assert Reading("A24", tmp_path).types() == {"permit_no": "string", "units": "string"}
+
+
+def test_a72_one_stray_byte_is_a_failure_that_says_where(tmp_path: Path) -> None:
+    assert "line 901" in Reading("A72", tmp_path).refused()
+
+
+def test_a74_dates_with_some_that_are_none_are_texts(tmp_path: Path) -> None:
+    reading = Reading("A74", tmp_path)
+    texts, expect = reading.texts(), case("A74")["expect"]
+    assert reading.types()["issued"] == "string"
+    for cell in expect["cells"]:
+        assert texts[cell["row"] - 1][cell["column"]] == cell["text"]
+    assert len(texts) == expect["row_count"]
 
 
 def test_a25_ragged_rows_fail_with_their_line(tmp_path: Path) -> None:
