@@ -80,7 +80,7 @@ def assert_done(file: Path, feed: FakeFeed) -> None:
     }
     assert_whole(file, feed)
     assert all(each.matches for each in verify(feed, synced.destination(file)).datasets)
-    left = [each.name for each in file.parent.iterdir() if "downloads" in each.name]
+    left = [each.name for each in file.parent.iterdir() if each.suffix in (".downloads", ".wal")]
     assert left == []
 
 
@@ -124,6 +124,19 @@ def test_killed_at_every_named_step_it_goes_on_to_the_same_end(
             assert_whole(file, server.feed)
             finish(server.url, file)
             assert_done(file, server.feed)
+
+
+def test_what_a_killed_run_committed_is_in_the_file_after_the_next_one(
+    halves: tuple[FeedServer, FeedServer], tmp_path: Path
+) -> None:
+    """Though nothing is left to do: the file is whole without what lies beside it."""
+    early, _ = halves
+    file = tmp_path / "feeds.duckdb"
+    process = start(early.url, file, die_at=(Moment.COMMITTED, 2))
+    process.join()
+    assert file.with_name("feeds.duckdb.wal").exists()
+    finish(early.url, file)
+    assert_done(file, early.feed)
 
 
 def test_killed_at_a_hundred_random_moments_it_goes_on_to_the_same_end(

@@ -110,11 +110,13 @@ class World:
 
     def recover_a_backup(self, _: None) -> None:
         """Yesterday's server comes back, with numbers that were never given (delivery.md)."""
-        self.feed, self.backup = self.backup, copy.deepcopy(self.feed)
-        self.feed.last += 1_000_000
+        given = self.feed
+        self.feed, self.backup = self.backup, copy.deepcopy(given)
+        self.feed.last = max(self.feed.last, given.last) + 1_000_000
         self.feed.prune()
-        for dataset in self.feed.datasets.values():
-            dataset.next_number += 1_000
+        for dataset_id, dataset in self.feed.datasets.items():
+            highest = max(dataset.next_number, given.datasets[dataset_id].next_number)
+            dataset.next_number = highest + 1_000
 
     def sync(self, page_size: int) -> None:
         self.feed.page_size = page_size

@@ -81,7 +81,14 @@ class DuckDB:
             file.truncate(0)
             file.write(f"{os.getpid()}\n")
             file.flush()
+            self._finish_killed_run()
             yield
+
+    def _finish_killed_run(self) -> None:
+        """Bring what a killed run has committed, but left beside the file, into it."""
+        if self._path.with_name(f"{self._path.name}.wal").exists():
+            with self.session():
+                pass
 
     @contextmanager
     def session(self) -> Iterator[Session]:
