@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ploti.model import wire
 from ploti.model.schema import Column, Level, Schema, SchemaVersion, compare
 from ploti.model.version import BucketDigest, Counts
@@ -20,6 +22,8 @@ from ploti.server.build.candidate import (
     BuildResult,
     BuiltFile,
     Candidate,
+    Exported,
+    ExportOrder,
     FileRole,
     KeyFault,
     Unchanged,
@@ -31,11 +35,15 @@ Rows = dict[str, dict[str, str]]
 class SmallBuilder:
     """Builds CSV states whose first column is the key; every value is a text.
 
-    While `gate` is closed a build waits in it, and `building` tells that one does.
+    While `gate` is closed a build waits in it, and `building` tells that one does. While it is
+    `large` it makes neither CSV nor listings, and an export of which it says how it is `broken` is.
     """
 
     def __init__(self) -> None:
         self.orders: list[BuildOrder] = []
+        self.exports: list[ExportOrder] = []
+        self.broken: str | None = None
+        self.large = False
         self.building = asyncio.Event()
         self.gate = asyncio.Event()
         self.gate.set()
@@ -49,7 +57,29 @@ class SmallBuilder:
         self.orders.append(order)
         self.building.set()
         await self.gate.wait()
-        return build(order)
+        built = build(order)
+        if self.large and isinstance(built, Candidate):
+            files = [file for file in built.files if file.format not in {"csv", "ndjson"}]
+            return msgspec.structs.replace(built, files=files)
+        return built
+
+    async def export(self, order: ExportOrder) -> Exported | Broken:
+        self.exports.append(order)
+        self.building.set()
+        await self.gate.wait()
+        if self.broken:
+            return Broken(detail=self.broken)
+        return export(order)
+
+
+def export(order: ExportOrder) -> Exported:
+    folder = Path(order.folder)
+    return Exported(
+        files=[
+            _file(folder, file.role, "csv", Path(file.path).read_bytes(), file.rows)
+            for file in order.files
+        ]
+    )
 
 
 def build(order: BuildOrder) -> BuildResult:

@@ -27,6 +27,7 @@ from ploti.server.service.read_version import (
     get_version,
     list_changes,
 )
+from ploti.server.service.show_version import NotMade
 
 Play = Callable[[Callable[[World], Awaitable[None]]], None]
 
@@ -105,7 +106,7 @@ def test_a_version_to_load_has_no_changes_r105_s14_s15(run: Play) -> None:
     run(story)
 
 
-def test_a_csv_that_was_not_made_is_not_found(run: Play) -> None:
+def test_a_csv_that_was_not_made_yet_is_not_available(run: Play) -> None:
     async def story(world: World) -> None:
         await two_versions(world)
 
@@ -119,7 +120,7 @@ def test_a_csv_that_was_not_made_is_not_found(run: Play) -> None:
             tx.versions.add(fresh, content=content, files=files)
 
         await world.write(without_csv)
-        with pytest.raises(NotFound, match="take geoparquet"):
+        with pytest.raises(NotMade, match="is being made"):
             await version_of(world, 9, format="csv")
 
     run(story)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, TypeVar
 
 from litestar import Response, Router, get
 from litestar.di import NamedDependency
@@ -18,8 +19,13 @@ from ploti.server.api.auth import PERMISSION, Caller
 from ploti.server.api.backend import Backend
 from ploti.server.api.openapi import ANSWER, PROBLEMS
 from ploti.server.api.params import PAGE, Cursor, FileFormat, Limit
-from ploti.server.membership.principal import FEEDS
+from ploti.server.membership.principal import FEEDS, Principal
+from ploti.server.ports.store import Transaction
 from ploti.server.service import read_catalogue, read_version
+from ploti.server.service.export_version import plan_export
+from ploti.server.service.show_version import NotMade
+
+T = TypeVar("T")
 
 Number = Annotated[int | None, QueryParameter(ge=1, description="A version's number.")]
 
@@ -29,6 +35,8 @@ _VERSION = {
         Code.EXPIRED,
     )
 }
+
+_FILES = {PROBLEMS: (*_VERSION[PROBLEMS], Code.UNAVAILABLE)}
 
 
 @get("/")
@@ -78,7 +86,7 @@ async def list_versions(
     )
 
 
-@get("/{dataset:str}/versions/{version:int}", opt=_VERSION)
+@get("/{dataset:str}/versions/{version:int}", opt=_FILES)
 async def get_version(
     caller: NamedDependency[Caller],
     *,
@@ -89,10 +97,11 @@ async def get_version(
 ) -> Version:
     """A version with links to its files, good for an hour."""
     now = backend.clock.now()
-    return await caller.read(
+    return await _read(
+        *(caller, backend),
         lambda tx, who: read_version.get_version(
             tx, who, dataset, version, format=format, blobs=backend.blobs, now=now
-        )
+        ),
     )
 
 
@@ -130,7 +139,7 @@ async def list_changes(
     return Response(page, media_type="application/json")
 
 
-@get("/{dataset:str}/current/snapshot", status_code=307, opt={ANSWER: None, **_VERSION})
+@get("/{dataset:str}/current/snapshot", status_code=307, opt={ANSWER: None, **_FILES})
 async def get_current_snapshot(
     caller: NamedDependency[Caller],
     *,
@@ -140,12 +149,24 @@ async def get_current_snapshot(
 ) -> Response[bytes]:
     """A redirect to the newest snapshot, from an address that never changes."""
     now = backend.clock.now()
-    link = await caller.read(
+    link = await _read(
+        *(caller, backend),
         lambda tx, who: read_version.current_snapshot(
             tx, who, dataset, format=format, blobs=backend.blobs, now=now
-        )
+        ),
     )
     return Response(b"", status_code=307, headers={"location": link})
+
+
+async def _read(caller: Caller, backend: Backend, work: Callable[[Transaction, Principal], T]) -> T:
+    """Read files of a version; CSV that is not made yet is made from now on."""
+    try:
+        return await caller.read(work)
+    except NotMade as missing:
+        dataset, number = missing.dataset_id, missing.version
+        now = backend.clock.now()
+        await backend.store.write(lambda tx: plan_export(tx, dataset, number, now=now))
+        raise
 
 
 ROUTER = Router(

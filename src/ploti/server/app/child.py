@@ -10,8 +10,9 @@ import duckdb
 from ploti.server.adapters.builder import run_child
 from ploti.server.adapters.engine.duck import DuckEngine
 from ploti.server.adapters.readers import READERS
-from ploti.server.build.candidate import Broken, BuildOrder, BuildResult
+from ploti.server.build.candidate import Broken, BuildOrder, ExportOrder, Order, Result
 from ploti.server.service.build_version import build_version
+from ploti.server.service.export_content import export_content
 from ploti.server.service.restore_content import restore_content
 
 _OF_DUCKDB = 2
@@ -22,7 +23,7 @@ _NO_ROOM = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 
 def child() -> None:
     """Do the one order on standard input, as `adapters.builder` starts it."""
-    run_child(_build, is_out_of_memory=_is_out_of_memory)
+    run_child(_do, is_out_of_memory=_is_out_of_memory)
 
 
 def _is_out_of_memory(error: Exception) -> bool:
@@ -31,10 +32,12 @@ def _is_out_of_memory(error: Exception) -> bool:
     return known or (isinstance(error, OSError) and "Out of Memory Error" in str(error))
 
 
-def _build(order: BuildOrder, memory: int) -> BuildResult:
-    reads = [order.source, *([order.base.snapshot] if order.base else [])]
+def _do(order: Order, memory: int) -> Result:
+    reads = _reads(order)
     try:
         with DuckEngine(order.folder, reads=reads, memory_limit=memory // _OF_DUCKDB) as engine:
+            if isinstance(order, ExportOrder):
+                return export_content(order, engine=engine)
             if order.restores is not None and order.base is not None:
                 return restore_content(order, order.restores, order.base, engine=engine)
             return build_version(order, readers=READERS, engine=engine)
@@ -42,6 +45,12 @@ def _build(order: BuildOrder, memory: int) -> BuildResult:
         if any(said in str(error) for said in _NO_ROOM):
             return Broken(detail="the build writes more than the server's disk has room for")
         raise
+
+
+def _reads(order: Order) -> list[str]:
+    if isinstance(order, BuildOrder):
+        return [order.source, *([order.base.snapshot] if order.base else [])]
+    return [file.path for file in order.files]
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class Base(Value, kw_only=True):
     buckets: list[BucketDigest]
 
 
-class BuildOrder(Value, kw_only=True):
+class BuildOrder(Value, kw_only=True, tag="build"):
     """One build: `version` is the number that the candidate takes if it is released or held.
 
     With `always` it is a version to load, even where nothing differs; `restores` is the older
@@ -62,6 +62,14 @@ class BuiltFile(Value, kw_only=True):
     rows: int
     bytes: int
     sha256: str
+
+
+class ExportedFile(Value, kw_only=True):
+    """A Parquet file of a version of which CSV is to be made."""
+
+    role: FileRole
+    path: str
+    rows: int
 
 
 class KeyFault(Value, kw_only=True):
@@ -108,4 +116,22 @@ class Broken(Value, kw_only=True, tag="broken"):
     detail: str
 
 
+class ExportOrder(Value, kw_only=True, tag="export"):
+    """CSV of files of a version: each by its role, with the path that the child may read."""
+
+    dataset_id: DatasetId
+    version: int
+    schema: Schema
+    files: list[ExportedFile]
+    folder: str
+
+
+class Exported(Value, kw_only=True, tag="exported"):
+    """The files that an export left in its folder."""
+
+    files: list[BuiltFile]
+
+
+Order = BuildOrder | ExportOrder
 BuildResult = Candidate | Unchanged | Broken
+Result = BuildResult | Exported

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ploti.model.ids import HoldId, SubscriptionId, WebhookId
 from ploti.model.wire import Instant, Value
-from ploti.server.build.candidate import BuildOrder, BuildResult
+from ploti.server.build.candidate import Broken, BuildOrder, BuildResult, Exported, ExportOrder
 from ploti.server.deliver.answers import Answer
 from ploti.server.sources.declaration import Source
 from ploti.server.sources.validators import Validators
@@ -124,7 +124,7 @@ class Fetcher(Protocol):
 
 
 class Builder(Protocol):
-    """Runs one build in a process of its own, with limits."""
+    """Runs one order at a time in a process of its own, with limits."""
 
     def folder(self) -> AbstractAsyncContextManager[str]:
         """An empty folder for one build, gone with all it holds when the context closes."""
@@ -132,6 +132,10 @@ class Builder(Protocol):
 
     async def build(self, order: BuildOrder) -> BuildResult:
         """Run the order and wait; a child that dies gives `Broken` with its reason."""
+        ...
+
+    async def export(self, order: ExportOrder) -> Exported | Broken:
+        """Run the order as a build is run."""
         ...
 
 

@@ -84,6 +84,7 @@ class JobKind(StrEnum):
     STALE = "stale"
     PRUNE = "prune"
     SWEEP = "sweep"
+    EXPORT = "export"
 
 
 class UpkeepRow(Value, kw_only=True):

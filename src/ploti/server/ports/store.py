@@ -143,6 +143,10 @@ class Versions(Protocol):
         """The files of a version."""
         ...
 
+    def add_files(self, files: list[FileRow]) -> None:
+        """Keep files of versions that there are."""
+        ...
+
     def drop_files(self, dataset_id: DatasetId, number: int) -> None:
         """Forget a version's files; the sweep removes their blobs."""
         ...

@@ -233,7 +233,7 @@ async def _round(parts: Parts, job: Job, arrival: Arrival, *, dry_run: bool) -> 
             folder = await stack.enter_async_context(parts.builder.folder())
             planned = plan(job, await _build(parts, job, arrival.fetched, folder))
             if isinstance(planned, Take) and not dry_run:
-                files = await _adopt(parts.blobs, job.attempt, planned.candidate.files, folder)
+                files = await adopt_files(parts.blobs, job.attempt, planned.candidate.files, folder)
     if dry_run:
         return outcome(job, planned)
     now = parts.clock.now()
@@ -265,9 +265,10 @@ async def _build(parts: Parts, job: Job, fetched: Fetched, folder: str) -> Build
         return await parts.builder.build(order)
 
 
-async def _adopt(
+async def adopt_files(
     blobs: Blobs, attempt: AttemptRow, built: list[BuiltFile], folder: str
 ) -> list[FileRow]:
+    """Keep what a child left as blobs below its attempt; their rows."""
     rows: list[FileRow] = []
     for file in built:
         if "/" in file.name:

@@ -12,6 +12,7 @@ from ploti.server.eventlog.drafts import overdue
 from ploti.server.ports.rows import AttemptId, JobKind, JobRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.check_source import Parts, check_source
+from ploti.server.service.export_version import export_version
 from ploti.server.service.plan_jobs import plan_jobs, stale_at
 from ploti.server.service.prune_old import end_pruned, prune
 from ploti.server.service.sweep_blobs import sweep_blobs
@@ -32,6 +33,8 @@ async def run_job(parts: Parts, job: JobRow) -> None:
         case JobKind.PRUNE:
             now = parts.clock.now()
             await parts.store.write(lambda tx: prune(tx, now=now))
+        case JobKind.EXPORT:
+            await export_version(parts, job.subject)
         case JobKind.SWEEP:
             await parts.store.write(lambda tx: end_pruned(tx, AttemptId(job.subject)))
             await sweep_blobs(parts.store, parts.blobs)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from ploti.errors import Expired, Fault, InvalidInput, NotFound
+from ploti.errors import Expired, Fault, InvalidInput, Unavailable
 from ploti.model.version import File, Files, Version, VersionSummary
 from ploti.model.wire import Instant
 from ploti.server.build.candidate import FileRole
@@ -15,9 +15,30 @@ from ploti.server.ports.rows import FileRow, VersionRow
 
 LINKS_LAST = timedelta(hours=1)
 
+_MAKING = 5
+"""Seconds after which to ask again for what is being made."""
+
 _PARQUET = frozenset({"geoparquet", "parquet"})
 _FORMATS: Mapping[str, frozenset[str]] = {"geoparquet": _PARQUET, "csv": frozenset({"csv"})}
 _ENDINGS = {"geoparquet": "parquet"}
+
+
+class NotMade(Unavailable):
+    """A version's CSV, which a job makes now that it was asked for."""
+
+    def __init__(self, version: FileRow) -> None:
+        super().__init__(
+            f"The CSV of version {version.version} of {version.dataset_id} is being made",
+            retry_after=_MAKING,
+        )
+        self.dataset_id = version.dataset_id
+        self.version = version.version
+
+
+def without_csv(files: list[FileRow]) -> list[FileRow]:
+    """The snapshot and the changes of which there is no CSV."""
+    there = {file.role for file in files if file.format in _FORMATS["csv"]}
+    return [file for file in files if file.format in _PARQUET and file.role not in there]
 
 
 def show_summary(version: VersionRow) -> VersionSummary:
@@ -30,7 +51,7 @@ def show_version(
 ) -> Version:
     """A released version with links to its files in a format (`geoparquet` or `csv`).
 
-    Raises InvalidInput for another format, NotFound where none was made in this one, and Expired
+    Raises InvalidInput for another format, NotMade where this one is still to be made, and Expired
     where neither snapshot nor changes are kept (R-106).
     """
     if not any(file.role in {FileRole.SNAPSHOT, FileRole.CHANGES} for file in files):
@@ -38,6 +59,7 @@ def show_version(
             f"The files of version {version.version} of {version.dataset_id} are past retention: "
             "load its current version"
         )
+    _check_made(files, format=format)
     expires_at = Instant.of(now + LINKS_LAST)
     return Version(
         **_summary(version),
@@ -56,10 +78,8 @@ def show_version(
 
 def snapshot_of(files: list[FileRow], *, format: str = "geoparquet") -> FileRow:
     """The snapshot in a format; raises as `show_version` does."""
-    found = _in_format(files, FileRole.SNAPSHOT, format)
-    if found is None:
-        raise NotFound("No CSV is made of datasets over 100,000 rows so far: take geoparquet")
-    return found
+    _check_made(files, format=format)
+    return next(file for file in files if _is(file, FileRole.SNAPSHOT, format))
 
 
 def link(file: FileRow, *, blobs: Blobs, until: Instant) -> File:
@@ -100,16 +120,21 @@ def _snapshot(
 def _changes(
     files: list[FileRow], *, format: str, blobs: Blobs, until: Instant
 ) -> list[File] | None:
-    found = _in_format(files, FileRole.CHANGES, format)
-    return None if found is None else [link(found, blobs=blobs, until=until)]
+    found = [file for file in files if _is(file, FileRole.CHANGES, format)]
+    return [link(file, blobs=blobs, until=until) for file in found] or None
 
 
-def _in_format(files: list[FileRow], role: FileRole, format: str) -> FileRow | None:
-    formats = _FORMATS.get(format)
-    if formats is None:
+def _check_made(files: list[FileRow], *, format: str) -> None:
+    if format not in _FORMATS:
         message = f"'{format}' is not a format of files: geoparquet or csv"
         raise InvalidInput(message, errors=(Fault("format", message),))
-    return next((file for file in files if file.role is role and file.format in formats), None)
+    missing = without_csv(files)
+    if format == "csv" and missing:
+        raise NotMade(missing[0])
+
+
+def _is(file: FileRow, role: FileRole, format: str) -> bool:
+    return file.role is role and file.format in _FORMATS[format]
 
 
 def _one(files: list[FileRow], role: FileRole) -> FileRow:

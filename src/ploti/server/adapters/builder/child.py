@@ -10,10 +10,10 @@ from collections.abc import Callable
 from ploti.errors import SourceError
 from ploti.model.wire import decode, encode
 from ploti.server.adapters.builder.limits import Task, bind
-from ploti.server.build.candidate import Broken, BuildOrder, BuildResult
+from ploti.server.build.candidate import Broken, Order, Result
 
-Work = Callable[[BuildOrder, int], BuildResult]
-"""A build: the order and the bytes of memory that the whole process may take."""
+Work = Callable[[Order, int], Result]
+"""A build or an export: the order and the bytes of memory that the whole process may take."""
 
 ABANDONED = 70
 
@@ -32,7 +32,7 @@ def run_child(work: Work, *, is_out_of_memory: Callable[[Exception], bool]) -> N
         pipe.write(encode(result))
 
 
-def _attempt(work: Work, task: Task, is_out_of_memory: Callable[[Exception], bool]) -> BuildResult:
+def _attempt(work: Work, task: Task, is_out_of_memory: Callable[[Exception], bool]) -> Result:
     try:
         return work(task.order, task.limits.memory)
     except SourceError as error:

@@ -6,7 +6,7 @@ import os
 import resource
 
 from ploti.model.wire import Value
-from ploti.server.build.candidate import BuildOrder
+from ploti.server.build.candidate import Order
 
 OPEN_FILES = 256
 PATIENCE = 10
@@ -28,7 +28,7 @@ class Task(Value, kw_only=True):
     """What the child gets on its standard input: one line."""
 
     limits: Limits
-    order: BuildOrder
+    order: Order
 
 
 def bind(limits: Limits) -> None:

@@ -20,7 +20,15 @@ import structlog
 from ploti.model.wire import decode, encode
 from ploti.server.adapters.builder.child import say_out_of_memory
 from ploti.server.adapters.builder.limits import Limits, Task
-from ploti.server.build.candidate import Broken, BuildOrder, BuildResult
+from ploti.server.build.candidate import (
+    Broken,
+    BuildOrder,
+    BuildResult,
+    Exported,
+    ExportOrder,
+    Order,
+    Result,
+)
 
 _LOG = structlog.get_logger()
 _LONGEST_REPORT = 64 << 20
@@ -67,14 +75,21 @@ class ProcessBuilder:
 
     async def build(self, order: BuildOrder) -> BuildResult:
         """Run the order and wait; a child that dies gives `Broken` with its reason."""
-        async with self._turn:
-            return await self._build(order)
+        return cast("BuildResult", await self._take_turn(order))
+
+    async def export(self, order: ExportOrder) -> Exported | Broken:
+        """Run the order as a build is run."""
+        return cast("Exported | Broken", await self._take_turn(order))
 
     def close(self) -> None:
         """End the thread that clears folders away."""
         self._pool.shutdown()
 
-    async def _build(self, order: BuildOrder) -> BuildResult:
+    async def _take_turn(self, order: Order) -> Result:
+        async with self._turn:
+            return await self._do(order)
+
+    async def _do(self, order: Order) -> Result:
         # uvloop closes the descriptor of a pipe's file twice, and by then it may be another file's;
         # a socket it detaches.
         reading, writing = socket.socketpair()
@@ -100,8 +115,8 @@ class ProcessBuilder:
         )
 
     async def _wait(
-        self, child: asyncio.subprocess.Process, order: BuildOrder, reading: socket.socket
-    ) -> BuildResult:
+        self, child: asyncio.subprocess.Process, order: Order, reading: socket.socket
+    ) -> Result:
         stdin, stderr = cast("_Pipes", (child.stdin, child.stderr))
         stdin.write(encode(Task(limits=self._limits, order=order)) + b"\n")
         try:
@@ -112,10 +127,10 @@ class ProcessBuilder:
         except TimeoutError:
             return Broken(detail=self._say_too_slow())
         if status == 0:
-            return decode(report, BuildResult)  # type: ignore[arg-type]
+            return decode(report, Result)  # type: ignore[arg-type]
         return self._explain(status, complaint.decode("utf-8", "replace"), order)
 
-    def _explain(self, status: int, complaint: str, order: BuildOrder) -> Broken:
+    def _explain(self, status: int, complaint: str, order: Order) -> Broken:
         _LOG.error(
             "build died", dataset=order.dataset_id, status=status, complaint=complaint.strip()
         )

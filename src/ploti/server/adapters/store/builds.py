@@ -7,7 +7,7 @@ from enum import StrEnum
 from sqlalchemy import Connection, delete, insert, select, update
 
 from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
-from ploti.server.adapters.store.tables import build_attempt, source_state, version, version_file
+from ploti.server.adapters.store.tables import build_attempt, source_state, version_file
 from ploti.server.ports.rows import AttemptId, AttemptRow
 
 
@@ -46,14 +46,11 @@ class SqlBuilds:
         """The blobs of an attempt that a version, a state or an open attempt still uses."""
         blob = attempt.source_blob
         used = [
-            select(version_file.c.blob)
-            .join_from(
-                version_file,
-                version,
-                (version.c.dataset_id == version_file.c.dataset_id)
-                & (version.c.version == version_file.c.version),
-            )
-            .where(version.c.dataset_id == attempt.dataset_id, version.c.attempt_id == attempt.id),
+            select(version_file.c.blob).where(
+                version_file.c.dataset_id == attempt.dataset_id,
+                version_file.c.version == attempt.version,
+                version_file.c.blob.contains(f"/{attempt.id}/", autoescape=True),
+            ),
             select(source_state.c.blob).where(
                 source_state.c.dataset_id == attempt.dataset_id, source_state.c.blob == blob
             ),

@@ -8,6 +8,7 @@ from sqlalchemy.sql import ColumnElement
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
 from ploti.server.adapters.store.tables import (
+    build_attempt,
     dataset,
     feed_body,
     feed_event,
@@ -64,17 +65,21 @@ class SqlRetention:
     def drop_files(self, *, before: Instant) -> list[AttemptId]:
         """Remove changes and snapshots that are older; the attempts that built them (S-44)."""
         old = or_(_old_changes(before), _old_snapshots(before))
-        wanted = select(version_file.c.blob, version.c.attempt_id).join_from(
-            version_file, version, _OWN
-        )
-        found = self._connection.execute(wanted.where(old)).all()
-        gone = version_file.c.blob.in_([row.blob for row in found])
+        wanted = select(version_file.c.blob).join_from(version_file, version, _OWN).where(old)
+        gone = version_file.c.blob.in_(self._connection.scalars(wanted).all())
+        ended = and_(_BUILT, build_attempt.c.state != "open")  # an open one is swept at its end
+        built = select(build_attempt.c.id).join_from(version_file, build_attempt, ended)
+        attempts = sorted(set(self._connection.scalars(built.where(gone))))
         self._connection.execute(delete(version_file).where(gone))
-        return sorted({row.attempt_id for row in found})
+        return attempts
 
 
 _OWN = and_(
     version.c.dataset_id == version_file.c.dataset_id, version.c.version == version_file.c.version
+)
+_BUILT = and_(
+    build_attempt.c.dataset_id == version_file.c.dataset_id,
+    build_attempt.c.version == version_file.c.version,
 )
 _later = version.alias("later")
 _IS_LATER = and_(

@@ -21,8 +21,7 @@ class SqlVersions:
     def add(self, row: VersionRow, *, content: VersionContent, files: list[FileRow]) -> None:
         """Keep a new version with its files."""
         self._connection.execute(insert(version).values(fields_of(row) | fields_of(content)))
-        if files:
-            self._connection.execute(insert(version_file), [fields_of(file) for file in files])
+        self.add_files(files)
 
     def save(self, row: VersionRow) -> None:
         """Keep what changed of a version."""
@@ -46,6 +45,11 @@ class SqlVersions:
         same = (version_file.c.dataset_id == dataset_id, version_file.c.version == number)
         wanted = _FILE.where(*same).order_by(version_file.c.blob)
         return [value_of(FileRow, row) for row in self._connection.execute(wanted).mappings()]
+
+    def add_files(self, files: list[FileRow]) -> None:
+        """Keep files of versions that there are."""
+        if files:
+            self._connection.execute(insert(version_file), [fields_of(file) for file in files])
 
     def drop_files(self, dataset_id: DatasetId, number: int) -> None:
         """Forget a version's files; the sweep removes their blobs."""
