@@ -93,12 +93,12 @@ def _comparison(informative: list[int]) -> str:
     """A query of how many pairs agree, of how many with a value; then the same at random."""
     equal = " + ".join(f"coalesce((o.t{i} = n.t{i})::INTEGER, 0)" for i in informative)
     known = " + ".join(f"(coalesce(o.t{i}, n.t{i}) IS NOT NULL)::INTEGER" for i in informative)
-    counts = []
-    for partner in ("o.r", "o.r % (SELECT count(*) FROM match_sample) + 1"):
-        pairs = (
-            f"(SELECT {equal} AS equal, {known} AS known FROM match_sample_old AS o "
-            f"JOIN match_sample_new AS n ON n.r = {partner})"
-        )
-        counts.append(f"(SELECT count(*) FROM {pairs} WHERE known > 0 AND equal * 2 >= known)")
-        counts.append(f"(SELECT count(*) FROM {pairs} WHERE known > 0)")
-    return f"SELECT {', '.join(counts)}"
+    sample = "(SELECT count(*) FROM match_sample)"
+    agreeing = ", ".join(
+        "(SELECT count(*) FILTER (known > 0 AND equal * 2 >= known), count(*) FILTER (known > 0) "
+        f"FROM (SELECT {equal} AS equal, {known} AS known "
+        f"FROM (SELECT *, {partner} AS partner FROM match_sample_old) AS o "
+        "JOIN match_sample_new AS n ON n.r = o.partner))"
+        for partner in ("r", f"r % {sample} + 1")
+    )
+    return f"FROM {agreeing}"
