@@ -103,6 +103,25 @@ def test_rows_that_share_a_key_are_counted_one_by_one(
         before = rows
 
 
+def test_austin_permits_go_on_through_a_renamed_column(tmp_path: Path) -> None:
+    """v03 has `lon` and `lng`, v04 `lng` alone, which is read as `lon` then: one column goes."""
+    declaration = declare(
+        key=["permit_number"], repeated_keys="number", continuation="off", rename={"lng": "lon"}
+    )
+    dataset = Dataset(tmp_path / "built", declaration)
+    states = zip(range(1, 5), history("austin_permits", tmp_path), strict=False)
+    three, four = [source for number, source in states if number in {3, 4}]
+    dataset.release(three)
+    built = dataset.release(four)
+    before, after = cells_of(three), cells_of(four)
+    for row in after:
+        row["lon"] = row.pop("lng")
+    assert built.counts == expected(before, after, "permit_number")
+    assert built.schema_change is not None
+    assert [column.name for column in built.schema_change.removed] == ["lng"]
+    assert not built.schema_change.added
+
+
 def test_world_countries_change_by_shape_and_a_state_said_again_makes_no_version(
     tmp_path: Path,
 ) -> None:
