@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import shutil
 from collections.abc import AsyncIterator, Awaitable
 from datetime import timedelta
 from pathlib import Path
@@ -69,6 +70,17 @@ def test_a_received_stream_is_kept_whole_with_its_size_and_sha256(blobs: FolderB
     assert (kept.name, kept.bytes) == (NAME, len(whole))
     assert kept.sha256 == hashlib.sha256(whole).hexdigest()
     assert run(blobs.read(NAME)) == whole
+
+
+def test_a_folder_that_keeps_nothing_is_found_out_and_nothing_is_left(
+    blobs: FolderBlobs, tmp_path: Path
+) -> None:
+    run(blobs.try_out())
+    assert run(blobs.names("")) == []
+    assert list((tmp_path / "blobs/.unfinished").iterdir()) == []
+    shutil.rmtree(tmp_path / "blobs")
+    with pytest.raises(FileNotFoundError):
+        run(blobs.try_out())
 
 
 def test_a_stream_over_its_limit_is_refused_and_leaves_nothing(

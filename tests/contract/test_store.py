@@ -293,6 +293,19 @@ def test_the_migrations_lead_to_the_tables(tmp_path: Path) -> None:
     asyncio.run(store.close())
 
 
+def test_a_database_of_another_build_of_this_release_is_refused_in_one_line(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "ploti.db"
+    for change in ("ALTER TABLE dataset DROP COLUMN stale_for", "DROP TABLE job"):
+        path.unlink(missing_ok=True)
+        asyncio.run(SqliteStore(str(path)).close())
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(change)
+        with pytest.raises(ConfigError, match="another build of this release.*name a new folder"):
+            SqliteStore(str(path))
+
+
 def test_a_database_of_a_newer_release_is_refused_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "ploti.db"
     asyncio.run(SqliteStore(str(path)).close())

@@ -89,6 +89,17 @@ def test_the_lock_goes_with_the_process_however_it_ends(tmp_path: Path) -> None:
         assert again.get("/readyz").status_code == 200
 
 
+def test_a_server_whose_folder_is_gone_is_not_ready(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        assert server.get("/readyz").status_code == 200
+        server.data.rename(tmp_path / "moved")
+        refused = server.get("/readyz")
+        assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
+        assert server.get("/healthz").status_code == 200
+        (tmp_path / "moved").rename(server.data)
+        assert server.get("/readyz").status_code == 200
+
+
 def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("Dear")
     status, _, error = serve_in_vain("--data", str(tmp_path), "--port", "0")

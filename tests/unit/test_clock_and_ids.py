@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ploti.errors import ConfigError
 from ploti.model.wire import Instant
 from ploti.server.adapters.clock import ShiftedClock, SystemClock
 from ploti.server.adapters.ids import RandomIds
@@ -17,14 +18,23 @@ def test_the_clock_gives_moments_as_they_are_written_r015() -> None:
 
 def test_a_moved_clock_looks_at_its_file_each_time(tmp_path: Path) -> None:
     file = tmp_path / "seconds"
-    clock = ShiftedClock(SystemClock(), file)
     file.write_text("0\n")
+    clock = ShiftedClock(SystemClock(), file)
     before = clock.now()
     file.write_text("86400")
     assert timedelta(days=1) <= clock.now() - before < timedelta(days=1, minutes=5)
-    file.write_text("tomorrow")
-    with pytest.raises(ValueError, match="tomorrow"):
-        clock.now()
+    for unreadable in ("tomorrow", "nan", "inf", "1e300", ""):
+        file.write_text(unreadable)
+        assert timedelta(days=1) <= clock.now() - before < timedelta(days=1, minutes=5)
+
+
+@pytest.mark.parametrize("text", ["tomorrow", "nan", "inf", "1e300", "", None])
+def test_a_clock_that_is_moved_by_no_number_is_refused(tmp_path: Path, text: str | None) -> None:
+    file = tmp_path / "seconds"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ConfigError, match="PLOTI_TEST_CLOCK: .*seconds: "):
+        ShiftedClock(SystemClock(), file)
 
 
 def test_ids_have_their_prefix_and_never_repeat() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from ploti.errors import ConfigError
 from ploti.model.wire import Instant
 
 
@@ -18,13 +20,34 @@ class SystemClock:
 
 
 class ShiftedClock:
-    """A clock for tests: ahead of another by the seconds that a file holds at each look."""
+    """A clock for tests: ahead of another by the seconds that a file holds at each look.
+
+    Raises ConfigError where it holds no number at first; what is none later changes nothing.
+    """
 
     def __init__(self, clock: SystemClock, file: Path) -> None:
         self._clock = clock
         self._file = file
+        try:
+            self._shift = self._read()
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise ConfigError(f"PLOTI_TEST_CLOCK: {file}: {reason}") from None
 
     def now(self) -> Instant:
-        """The other clock's moment and the file's seconds; ValueError where it holds no number."""
-        seconds = float(self._file.read_text(encoding="utf-8"))
-        return Instant.of(self._clock.now() + timedelta(seconds=seconds))
+        """The other clock's moment and the file's seconds."""
+        with suppress(OSError, ValueError):
+            self._shift = self._read()
+        return Instant.of(self._clock.now() + self._shift)
+
+    def _read(self) -> timedelta:
+        with self._file.open(encoding="utf-8") as file:
+            text = file.read(_LONGEST).strip()
+        seconds = float(text)
+        if not abs(seconds) <= _FARTHEST:
+            raise ValueError(f"'{text}' is no number of seconds within a hundred years")
+        return timedelta(seconds=seconds)
+
+
+_LONGEST = 80
+_FARTHEST = 100 * 365 * 86_400.0

@@ -28,10 +28,13 @@ async def get_health() -> Health:
 
 @get("/readyz", opt={PROBLEMS: (Code.UNAVAILABLE,)})
 async def get_readiness(backend: NamedDependency[Backend]) -> Health:
-    """The database can be read."""
+    """The database can be read, and the folder written to."""
     try:
         await backend.store.read(lambda tx: tx.keys.is_set_up())
+        await backend.blobs.try_out()
     except Exception:  # noqa: BLE001 - whatever it is, nothing can be served
-        _LOG.exception("the database cannot be read")
-        raise Unavailable("The database cannot be read", retry_after=5) from None
+        _LOG.exception("cannot serve: the database or its folder fails")
+        raise Unavailable(
+            "The database cannot be read, or the data's folder not written to", retry_after=5
+        ) from None
     return Health(status="ok")

@@ -89,6 +89,10 @@ class Blobs(Protocol):
         """Remove a blob; nothing happens where there is none."""
         ...
 
+    async def try_out(self) -> None:
+        """Keep a few bytes for a moment; raises OSError where nothing can be kept."""
+        ...
+
     async def names(self, prefix: str) -> list[str]:
         """All names below a prefix."""
         ...

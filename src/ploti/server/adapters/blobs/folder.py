@@ -27,6 +27,7 @@ _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _BATCH = 1 << 20
 """Bytes gathered before a thread writes them: a hop for each network chunk would cost more."""
 
+_TRIED = 1 << 16
 _THREADS = 4
 _UNFINISHED = ".unfinished"
 
@@ -88,6 +89,11 @@ class FolderBlobs:
     async def delete(self, name: str) -> None:
         """Remove a blob; nothing happens where there is none."""
         await self._run(lambda: self._delete(self._path(name)))
+
+    async def try_out(self) -> None:
+        """Keep a few bytes for a moment; raises OSError where nothing can be kept."""
+        part = self._unfinished / str(next(self._numbers))
+        await self._run(lambda: _try_out(part))
 
     async def names(self, prefix: str) -> list[str]:
         """All names below a prefix, which ends in a slash or is empty; sorted."""
@@ -204,6 +210,13 @@ async def _batches(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 def _write(file: BinaryIO, batch: bytes, digest: hashlib._Hash) -> None:
     digest.update(batch)
     file.write(batch)
+
+
+def _try_out(part: Path) -> None:
+    try:
+        part.write_bytes(bytes(_TRIED))
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _sync(file: BinaryIO) -> None:
