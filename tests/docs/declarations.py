@@ -65,6 +65,10 @@ TOP = {
             " always from the value held."
         ),
     ),
+    "bad_rows": (
+        "`fail`",
+        "Rows of csv and tsv that cannot be read: `fail` the check, or `set_aside` those rows.",
+    ),
     "check_every": (
         "-",
         "How often the source is checked: `24h`, `30m`, `7d`. Left out, only by hand.",
@@ -153,7 +157,7 @@ def declarations() -> str:
         "tell the rows apart are held all the same.",
         "## Not built yet",
         "These are refused with a clear error, so that none is obeyed by half: "
-        f"{codes(not_built.SETTINGS)}; of `source` {codes(not_built.SOURCE)} and the kinds "
+        f"of `source` {codes(not_built.SOURCE)} and the kinds "
         f"{codes(not_built.KINDS)}.",
     )
 

@@ -197,3 +197,48 @@ def test_a_first_state_without_rows_and_columns_is_a_failed_check(tmp_path: Path
     result = Builds(tmp_path, declare(key=["id"])).build(b"[]", name="s.json")
     assert isinstance(result, Broken)
     assert result.detail == "the source has no rows, and so no columns to begin with"
+
+
+def test_rows_that_cannot_be_read_fail_the_check_unless_they_are_set_aside(tmp_path: Path) -> None:
+    """Ragged rows, a stray byte, a quote that is never closed and one inside a value."""
+    state = (
+        b"id,n,t\na,1,x\nb,2\nc,3,y,z\nd,4,caf\xe9\n"
+        b'e,5,"open\nf,6,"a\nb"\ng,7,5" pipe\nh,8,"q""q"\n\ni,9,z\n'
+    )
+    csv = {"format": "csv"}
+    plain = Builds(tmp_path / "plain", declare(key=["id"], source=csv))
+    plain.folder.mkdir()
+    assert isinstance(plain.build(state), Broken)
+    builds = Builds(tmp_path, declare(key=["id"], source=csv, bad_rows="set_aside"))
+    result = builds.build(state)
+    assert [(row["id"], row["t"]) for row in builds.rows(result)] == [
+        ("a", "x"),
+        ("f", "a\nb"),
+        ("h", 'q"q'),
+        ("i", "z"),
+    ]
+    (finding,) = built(result).findings
+    assert (finding.kind, finding.measure) == ("rows_set_aside", 5)
+    assert finding.examples == [
+        "line 3: 2 values where the header has 3",
+        "line 4: 4 values where the header has 3",
+        "line 5: bytes that are not utf-8",
+        "line 6: quotes that do not pair",
+        "line 9: quotes that do not pair",
+    ]
+
+
+def test_what_is_set_aside_obeys_encoding_delimiter_and_header_row(tmp_path: Path) -> None:
+    source = {"format": "csv", "encoding": "cp1252", "delimiter": ";", "header_row": 2}
+    builds = Builds(tmp_path, declare(key=["id"], source=source, bad_rows="set_aside"))
+    result = builds.build("Permits;2024\nid;t\na;é,x\nb\nc;ü\n".encode("cp1252"))
+    assert values(builds, result, "t") == ["é,x", "ü"]
+    (finding,) = built(result).findings
+    assert finding.examples == ["line 4: 1 values where the header has 2"]
+
+
+def test_names_that_cannot_be_read_are_a_failed_check_all_the_same(tmp_path: Path) -> None:
+    source = {"format": "csv"}
+    builds = Builds(tmp_path, declare(key=["id"], source=source, bad_rows="set_aside"))
+    for state in (b'id,"t\na,1\n', b"", b"\n\n"):
+        assert isinstance(builds.build(state), Broken)

@@ -23,7 +23,8 @@ PRECISION = 1e-9
 
 REPEATED_KEYS = "hold"
 CONTINUATION = "review"
-"""Of keys and records that go on, where the declaration says nothing."""
+BAD_ROWS = "fail"
+"""Of keys, records that go on and rows that cannot be read, where the declaration says nothing."""
 
 MIN_ROW_RATIO = 0.7
 MAX_ID_TURNOVER = 0.5
@@ -35,7 +36,7 @@ _SETTINGS = (
     *("id", "title", "place", "topic", "license", "attribution", "source"),
     *("key", "geometry", "columns", "holds", "check_every", "paused"),
     *("repeated_keys", "continuation", "rename", "null_values", "trim", "timezone"),
-    *("ignore_changes", "compare"),
+    *("ignore_changes", "compare", "bad_rows"),
 )
 _SOURCE = ("kind", "url", "format")
 _OPTIONS: dict[str, tuple[str, ...] | None] = {
@@ -55,6 +56,7 @@ _TYPES = ", ".join(sorted(TYPES - {"geometry"})) + " or decimal(p,s)"
 _kind = fields.choice("file", "http", *PAGED, kind="kind", not_built=not_built.KINDS)
 _format = fields.choice(*FORMATS, kind="format")
 _continuation = fields.choice("review", "auto", "off", kind="way of continuation")
+_bad_rows = fields.choice("fail", "set_aside", kind="treatment of rows that cannot be read")
 _repeated_keys = fields.choice("hold", "number", kind="treatment of keys that repeat")
 
 
@@ -124,6 +126,7 @@ class Declaration(Value, kw_only=True):
     timezone: str | None = None
     ignore_changes: list[str] = []
     compare: dict[str, float] = {}
+    bad_rows: str = BAD_ROWS
     check_every: int | None = None
     paused: bool | None = None
 
@@ -136,7 +139,7 @@ def parse_declaration(raw: Mapping[str, object]) -> Declaration:
     """
     faults: list[Fault] = []
     top = Fields(raw, faults=faults)
-    top.expect(_SETTINGS, required=("id", "title", "place", "topic"), not_built=not_built.SETTINGS)
+    top.expect(_SETTINGS, required=("id", "title", "place", "topic"))
     points, precision = _geometry(top)
     declaration = Declaration(
         id=top.take("id", _id, default=DatasetId("")),
@@ -159,6 +162,7 @@ def parse_declaration(raw: Mapping[str, object]) -> Declaration:
         timezone=top.take("timezone", _timezone, default=None),
         ignore_changes=top.take("ignore_changes", fields.texts, default=[]),
         compare=_named(top, "compare", _tolerance),
+        bad_rows=top.take("bad_rows", _bad_rows, default=BAD_ROWS),
         check_every=top.take("check_every", interval, default=None),
         paused=top.take("paused", fields.switch, default=None),
     )
@@ -166,6 +170,7 @@ def parse_declaration(raw: Mapping[str, object]) -> Declaration:
         name = declaration.source.format
         top.fault("geometry", f"{name} brings its own geometry: leave longitude and latitude out")
     _check_compared(top, declaration)
+    _check_bad_rows(top, declaration)
     if faults:
         raise InvalidInput(_summary(faults), errors=tuple(faults))
     return declaration
@@ -309,6 +314,14 @@ def _precision(raw: object) -> float | None:
     if precision not in _PRECISIONS:
         raise Wrong("must be off or a power of ten from 1 to 1e-15, such as 1e-9")
     return precision
+
+
+def _check_bad_rows(top: Fields, declaration: Declaration) -> None:
+    """Only text tables have rows that can be left out without doubt of the others."""
+    format_ = declaration.source.format
+    if declaration.bad_rows != BAD_ROWS and format_ not in {"csv", "tsv"}:
+        told = f"is not for {format_}, but for csv, tsv" if format_ else "needs source.format: csv"
+        top.fault("bad_rows", told)
 
 
 def _timezone(raw: object) -> str:

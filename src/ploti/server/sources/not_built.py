@@ -1,5 +1,4 @@
 """Settings that declarations will have and that nothing obeys yet, so that they are an error."""
 
-SETTINGS = ("bad_rows",)
 SOURCE = ("length_check", "credential")
 KINDS = ("arcgis",)

@@ -8,6 +8,7 @@ import json
 from msgspec.structs import asdict
 
 from ploti.server.sources.declaration import (
+    BAD_ROWS,
     CONTINUATION,
     PRECISION,
     REPEATED_KEYS,
@@ -20,7 +21,7 @@ READER = 1
 """Raise it when a reader reads the same bytes otherwise: every dataset is then read again."""
 
 _READING = {"source", "key", "geometry", "columns", "repeated_keys", "continuation"} | {
-    *("rename", "null_values", "trim", "timezone", "ignore_changes", "compare")
+    *("rename", "null_values", "trim", "timezone", "ignore_changes", "compare", "bad_rows")
 }
 _PLACE = {"source.kind", "source.url"}
 
@@ -63,6 +64,7 @@ def as_written(declaration: Declaration) -> dict[str, object]:
         "timezone": declaration.timezone,
         "ignore_changes": declaration.ignore_changes,
         "compare": declaration.compare,
+        "bad_rows": _other(BAD_ROWS, declaration.bad_rows),
         "check_every": declaration.check_every and written_interval(declaration.check_every),
         "paused": declaration.paused,
     }

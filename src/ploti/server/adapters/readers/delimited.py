@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from msgspec.structs import replace
+
 from ploti.errors import SourceError
 from ploti.server.adapters.readers.csv import CsvReader
+from ploti.server.adapters.readers.set_aside import write_readable
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawTable
 
@@ -33,6 +36,8 @@ class DelimitedReader:
 
     def read(self, path: str, *, declaration: Declaration, folder: str) -> RawTable:
         """Read the table, after it was written again where it is not plain."""
+        if declaration.bad_rows == "set_aside":
+            return self._read_what_can_be(path, declaration, folder)
         source = declaration.source
         encoding, delimiter = _encoding(path, source.encoding), source.delimiter or self._delimiter
         if encoding or delimiter != "," or (source.header_row or 1) > 1:
@@ -40,6 +45,19 @@ class DelimitedReader:
             _rewrite(Path(path), plain, encoding, delimiter, header_row=source.header_row or 1)
             path = str(plain)
         return self._plain.read(path, declaration=declaration, folder=folder)
+
+    def _read_what_can_be(self, path: str, declaration: Declaration, folder: str) -> RawTable:
+        """Read the table without the rows that cannot be read, which are told as a finding."""
+        source, kept = declaration.source, Path(folder) / "kept.csv"
+        aside = write_readable(
+            Path(path),
+            kept,
+            encoding=_encoding(path, source.encoding) or "utf-8-sig",
+            delimiter=source.delimiter or self._delimiter,
+            header_row=source.header_row or 1,
+        )
+        table = self._plain.read(str(kept), declaration=declaration, folder=folder)
+        return replace(table, findings=[*table.findings, *aside])
 
 
 class TsvReader(DelimitedReader):
