@@ -29,6 +29,7 @@ from ploti.model.schema import (
 )
 from ploti.model.version import Counts, ResyncReason
 from ploti.sync.destinations.duckdb import tables
+from ploti.sync.destinations.sqlite import values as sqlite_values
 from ploti.sync.held import State
 from ploti.sync.status import Standing
 
@@ -214,27 +215,37 @@ def type_name(kind: object) -> str:
 
 
 def destinations() -> str:
-    """`destinations.md`: what sync writes into a DuckDB file."""
-    assert tables._TYPES.keys() == TYPES
-    rows = [[code(name), code(tables._TYPES[name])] for name in sorted(TYPES)]
-    rows.append(["`decimal(p,s)`", f"`{tables._type('decimal(p,s)')}`"])
+    """`destinations.md`: what sync writes into each kind of destination."""
+    assert tables._TYPES.keys() == TYPES == sqlite_values.TYPES.keys()
+    kinds = [*sorted(TYPES), "decimal(p,s)"]
+    rows = [
+        [code(name), code(tables._type(name)), code(sqlite_values.declared(name))] for name in kinds
+    ]
     return page(
         "Destinations",
-        "`ploti feeds sync SUB --to duckdb:FILE` keeps a DuckDB file in step with a subscription. "
-        "It is the one kind of destination so far.",
+        "`ploti feeds sync SUB --to DESTINATION` keeps a file in step with a subscription: "
+        "`duckdb:FILE` or `sqlite:FILE`.",
         "## Tables",
         "A dataset becomes a table of the default schema, named after its id without `ds_`; "
         "`--table-name` gives another name to a single `--dataset`. It has the column "
-        "`_ploti_record_id` and the dataset's own columns. It has no primary key. Columns that you "
+        "`_ploti_record_id` and the dataset's own columns. In SQLite `_ploti_record_id` is the "
+        "primary key; in DuckDB there is none. Columns that you "
         "add yourself stay, as long as a load finds the columns that it needs.",
-        table(["type of the column", "type in DuckDB"], rows),
-        "The type of a geometry carries its reference system: `GEOMETRY('OGC:CRS84')` is longitude "
-        "and latitude. Any other stands there in full, as PROJJSON. That is long in a `DESCRIBE`, "
-        "but by it DuckDB writes GeoParquet without an extension; by a mere `EPSG:2236` it cannot.",
+        table(["type of the column", "type in DuckDB", "type in SQLite"], rows),
+        "In DuckDB the type of a geometry carries its reference system: `GEOMETRY('OGC:CRS84')` is "
+        "longitude and latitude. Any other stands there in full, as PROJJSON. That is long in a "
+        "`DESCRIBE`, but by it DuckDB writes GeoParquet without an extension; by a mere "
+        "`EPSG:2236` it cannot.",
+        "In SQLite a geometry is WKB, a boolean is 0 or 1, and what SQLite has no exact type for "
+        "is text: `0.50`, `2026-01-31`, `2026-01-31T06:13:02.000Z` (six decimals where there are "
+        "microseconds; no `Z` for a `datetime`, which has no zone). So texts of one column sort as "
+        "their dates do, down to the millisecond; cast a decimal to compare it as a number. SQLite "
+        "holds 2,000 columns, and keeps table names that begin with `sqlite_` to itself.",
         "## What sync records",
         "The schema `_ploti` of the same file has two tables, `subscriptions` and `datasets`: the "
-        "cursor, and which version each table holds. They change in the transaction that changes "
-        "the data. Do not write to them.",
+        "cursor, and which version each table holds. In SQLite they are `_ploti_subscriptions` and "
+        "`_ploti_datasets`. They change in the transaction that changes the data. Do not write to "
+        "them.",
         "## States",
         f"A dataset in the result of `sync` is in one of these states: {codes(State)}. "
         "The table for people has `current` in place of `held`. "
@@ -243,4 +254,6 @@ def destinations() -> str:
         "DuckDB lets one process write to a file, and no other read it meanwhile. Sync opens the "
         "file only for its transactions, and waits up to `--lock-timeout` seconds while another "
         "program has it open.",
+        "SQLite has readers beside the writer: they see the version before until the new one is "
+        "committed. A commit waits up to `--lock-timeout` seconds for those that are reading.",
     )

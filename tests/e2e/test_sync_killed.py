@@ -61,11 +61,16 @@ def halves() -> Iterator[tuple[FeedServer, FeedServer]]:
         yield early, late
 
 
+_LEFTOVERS = {".downloads", ".wal", ".sqlite-journal"}
+_SET_UP = {
+    ".duckdb": "FROM duckdb_tables() WHERE schema_name = '_ploti' AND table_name = 'datasets'",
+    ".sqlite": "SELECT name FROM sqlite_schema WHERE name = '_ploti_datasets'",
+}
+
+
 def assert_whole(file: Path, feed: FakeFeed) -> None:
     """Every table is exactly the version that is recorded with it."""
-    if not file.exists() or not synced.query(
-        file, "FROM duckdb_tables() WHERE schema_name = '_ploti' AND table_name = 'datasets'"
-    ):
+    if not file.exists() or not synced.query(file, _SET_UP[file.suffix]):
         return
     for dataset_id, (number, state) in synced.held(file).items():
         if state == "held":
@@ -80,7 +85,7 @@ def assert_done(file: Path, feed: FakeFeed) -> None:
     }
     assert_whole(file, feed)
     assert all(each.matches for each in verify(feed, synced.destination(file)).datasets)
-    left = [each.name for each in file.parent.iterdir() if each.suffix in (".downloads", ".wal")]
+    left = [each.name for each in file.parent.iterdir() if each.suffix in _LEFTOVERS]
     assert left == []
 
 
@@ -107,15 +112,16 @@ LATER_STEPS = [
 ]
 
 
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
 def test_killed_at_every_named_step_it_goes_on_to_the_same_end(
-    halves: tuple[FeedServer, FeedServer], tmp_path: Path
+    halves: tuple[FeedServer, FeedServer], tmp_path: Path, kind: str
 ) -> None:
     early, late = halves
-    begun = tmp_path / "begun.duckdb"
+    begun = tmp_path / f"begun.{kind}"
     finish(early.url, begun)
     for server, steps in ((early, FIRST_STEPS), (late, LATER_STEPS)):
         for moment, nth in steps:
-            file = tmp_path / f"{moment}{nth}.duckdb"
+            file = tmp_path / f"{moment}{nth}.{kind}"
             if server is late:
                 shutil.copy(begun, file)
             process = start(server.url, file, die_at=(moment, nth))

@@ -1,9 +1,13 @@
-"""A destination under test, and what plain DuckDB reads out of it."""
+"""A destination under test, and what plain DuckDB or plain SQLite reads out of it.
+
+The file's suffix is the kind of the destination.
+"""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -23,10 +27,9 @@ from ploti.sync.work import Options
 
 
 def destination(file: Path, lock_timeout: float = 5.0) -> Destination:
-    """A DuckDB file as a destination of the test's subscription."""
-    return open_destination(
-        f"duckdb:{file}", subscription_id=SUBSCRIPTION, lock_timeout=lock_timeout
-    )
+    """A file as a destination of the test's subscription."""
+    address = f"{file.suffix.removeprefix('.')}:{file}"
+    return open_destination(address, subscription_id=SUBSCRIPTION, lock_timeout=lock_timeout)
 
 
 def sync(
@@ -65,20 +68,28 @@ def _using(file: Path, mode: str) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def query(file: Path, sql: str) -> list[tuple[object, ...]]:
-    """Rows by plain DuckDB."""
+    """Rows by plain DuckDB, or by plain SQLite."""
+    if file.suffix != ".duckdb":
+        with closing(sqlite3.connect(file)) as plain:
+            return plain.execute(sql).fetchall()
     with _using(file, " (READ_ONLY)") as connection:
         return connection.execute(sql).fetchall()
 
 
 def execute(file: Path, sql: str) -> None:
     """Do something to the file by hand."""
+    if file.suffix != ".duckdb":
+        with closing(sqlite3.connect(file)) as plain, plain:
+            plain.execute(sql)
+        return
     with _using(file, "") as connection:
         connection.execute(sql)
 
 
 def held(file: Path) -> dict[str, tuple[object, ...]]:
     """Version and state of each dataset, as the documented table says."""
-    rows = query(file, "SELECT dataset_id, version, state FROM _ploti.datasets")
+    table = "_ploti.datasets" if file.suffix == ".duckdb" else "_ploti_datasets"
+    rows = query(file, f"SELECT dataset_id, version, state FROM {table}")
     return {str(dataset_id): tuple(rest) for dataset_id, *rest in rows}
 
 

@@ -19,7 +19,7 @@ from ploti.sync.status import Status
 from ploti.sync.verify import Verified
 
 Subscription = Annotated[str, Parameter(help="The subscription's id.")]
-To = Annotated[str, Parameter(help="The destination: duckdb:FILE.")]
+To = Annotated[str, Parameter(help="The destination: duckdb:FILE or sqlite:FILE.")]
 LockTimeout = Annotated[
     float, Parameter(help="Seconds to wait while another program has the destination open.")
 ]
@@ -54,8 +54,8 @@ def sync(
     """Bring tables of your own in step with a subscription, once or for as long as it runs.
 
     Each dataset becomes a table named after its id without ds_, with its records' columns and
-    _ploti_record_id. What is held stands in the schema _ploti. Stopped at any moment, it goes on
-    where it was.
+    _ploti_record_id. What is held stands in the schema _ploti, or in tables with the prefix
+    _ploti_. Stopped at any moment, it goes on where it was.
     """
     observe = _print_steps if json and follow else _tell
     with (

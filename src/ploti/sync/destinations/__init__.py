@@ -8,6 +8,9 @@ from ploti.errors import ConfigError
 from ploti.model.ids import SubscriptionId
 from ploti.sync.destination import Destination
 from ploti.sync.destinations.duckdb import DuckDB
+from ploti.sync.destinations.sqlite import SQLite
+
+_KINDS: dict[str, type[DuckDB | SQLite]] = {"duckdb": DuckDB, "sqlite": SQLite}
 
 LOCK_TIMEOUT = 60.0
 """Seconds to wait for a destination that is in use, unless another number is given."""
@@ -16,15 +19,14 @@ LOCK_TIMEOUT = 60.0
 def open_destination(
     address: str, *, subscription_id: SubscriptionId, lock_timeout: float = LOCK_TIMEOUT
 ) -> Destination:
-    """The destination at an address such as `duckdb:FILE`; nothing is opened or made yet.
+    """The destination at an address such as `sqlite:FILE`; nothing is opened or made yet.
 
     Raises:
         ConfigError: The address is none that ploti can sync to.
     """
     kind, _, rest = address.partition(":")
-    if kind == "duckdb" and rest:
-        path = Path(rest).expanduser()
-        return DuckDB(path, subscription_id=subscription_id, lock_timeout=lock_timeout)
-    raise ConfigError(
-        f"'{address}' is no destination: give duckdb:FILE, such as duckdb:feeds.duckdb"
-    )
+    if kind in _KINDS and rest:
+        make, path = _KINDS[kind], Path(rest).expanduser()
+        return make(path, subscription_id=subscription_id, lock_timeout=lock_timeout)
+    choice = " or ".join(f"{each}:FILE" for each in _KINDS)
+    raise ConfigError(f"'{address}' is no destination: give {choice}")

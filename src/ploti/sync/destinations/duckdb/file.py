@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import IO
 
 import duckdb
 
@@ -19,6 +16,7 @@ from ploti.model.sql import literal
 from ploti.sync.destination import Session
 from ploti.sync.destinations.duckdb.session import DuckDBSession
 from ploti.sync.destinations.duckdb.tables import ALIAS, failure, first_line
+from ploti.sync.locked import locked
 
 _IN_USE = ("Could not set lock on file", "Unique file handle conflict")
 _PAUSE = 0.2
@@ -68,19 +66,8 @@ class DuckDB:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the file `<path>.lock`, which stays: to remove it would open a gap."""
-        if not self._path.parent.is_dir():
-            raise SyncError(f"There is no folder {self._path.parent}: make it, then sync into it")
-        with self._path.with_name(f"{self._path.name}.lock").open("a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise DestinationBusy(
-                    f"Another ploti keeps {self.name} in step{_holder(file)}: one at a time"
-                ) from error
-            file.truncate(0)
-            file.write(f"{os.getpid()}\n")
-            file.flush()
+        """Keep other clients out by a file beside it."""
+        with locked(self._path, name=self.name):
             self._finish_killed_run()
             yield
 
@@ -139,12 +126,6 @@ class DuckDB:
                         f"{self.name} is in use by another program: {first_line(error)}"
                     ) from error
             self._sleep(_PAUSE)
-
-
-def _holder(file: IO[str]) -> str:
-    file.seek(0)
-    process = file.read(20).strip()
-    return f" (process {process})" if process.isdigit() else ""
 
 
 @contextmanager

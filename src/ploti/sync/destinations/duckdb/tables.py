@@ -5,7 +5,6 @@ There is no primary key: to delete by id and insert in one transaction is ten ti
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,8 +15,9 @@ from ploti.errors import SyncError
 from ploti.model.columns import OP, RECORD_ID
 from ploti.model.digest import Buckets, digest_sql
 from ploti.model.schema import AddedColumn, Column, Schema
-from ploti.model.sql import identifier, literal
+from ploti.model.sql import identifier
 from ploti.sync.destination import TableError
+from ploti.sync.parquet import parquet
 
 ALIAS = "destination"
 """What the file is called inside the connection."""
@@ -75,7 +75,7 @@ class Tables:
             self._check_operations(file)
             self._connection.execute(
                 f"DELETE FROM {_place(table)} WHERE {identifier(RECORD_ID)} IN"
-                f" (SELECT {identifier(RECORD_ID)} FROM {_parquet(file)})"
+                f" (SELECT {identifier(RECORD_ID)} FROM {parquet(file)})"
             )
             rows = self._rows(schema, file)
             self._insert(table, schema, f"{rows} WHERE {identifier(OP)} = 'upsert'")
@@ -115,12 +115,12 @@ class Tables:
 
     def _rows(self, schema: Schema, file: Path) -> str:
         """The SQL that reads a file's rows with the schema's columns in the table's types."""
-        have = self._describe(f"SELECT * FROM {_parquet(file)}")
+        have = self._describe(f"SELECT * FROM {parquet(file)}")
         missing = [name for name in _names(schema) if name not in have]
         if missing:
             raise TableError(f"the file has no column {', '.join(missing)}")
         values = (_from_file(column, have[column.name]) for column in schema.columns)
-        return f"SELECT {', '.join([identifier(RECORD_ID), *values])} FROM {_parquet(file)}"
+        return f"SELECT {', '.join([identifier(RECORD_ID), *values])} FROM {parquet(file)}"
 
     def _describe(self, query: str) -> dict[str, str]:
         found = self._connection.execute(f"DESCRIBE {query}").fetchall()
@@ -140,7 +140,7 @@ class Tables:
 
     def _check_operations(self, file: Path) -> None:
         other = self._number(
-            f"SELECT count(*) FROM {_parquet(file)}"
+            f"SELECT count(*) FROM {parquet(file)}"
             f" WHERE {identifier(OP)} IS NULL OR {identifier(OP)} NOT IN ('upsert', 'delete')"
         )
         if other:
@@ -160,12 +160,6 @@ class Tables:
 
 def _place(table: str) -> str:
     return f"{ALIAS}.main.{identifier(table)}"
-
-
-def _parquet(file: Path) -> str:
-    """The file as what may stand after FROM; the path is no pattern, whatever it has in it."""
-    path = re.sub(r"([*?\[])", r"[\1]", str(file))
-    return f"read_parquet({literal(path)}, hive_partitioning = false)"
 
 
 def _names(schema: Schema) -> list[str]:

@@ -1,0 +1,3 @@
+"""SQLite files as destinations: the file, a session with it, and its tables."""
+
+from ploti.sync.destinations.sqlite.file import SQLite as SQLite

@@ -1,0 +1,82 @@
+"""A SQLite file as a destination; it is open only while there is something to do with it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from functools import cached_property
+from pathlib import Path
+
+import duckdb
+
+from ploti.errors import SyncError
+from ploti.model.ids import SubscriptionId
+from ploti.sync.destination import Session
+from ploti.sync.destinations.sqlite.faults import said_of_the_whole
+from ploti.sync.destinations.sqlite.session import SQLiteSession
+from ploti.sync.locked import locked
+
+
+class SQLite:
+    """The file at `path`, which other programs may read at any time, and write between syncs."""
+
+    def __init__(self, path: Path, *, subscription_id: SubscriptionId, lock_timeout: float) -> None:
+        self._path = path
+        self._subscription_id = subscription_id
+        self._lock_timeout = lock_timeout
+
+    @cached_property
+    def _engine(self) -> duckdb.DuckDBPyConnection:
+        """What reads the Parquet files; it knows nothing of the SQLite file."""
+        return duckdb.connect(
+            ":memory:",
+            config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"},
+        )
+
+    @property
+    def name(self) -> str:
+        """How to call it in messages."""
+        return f"sqlite:{self._path}"
+
+    @property
+    def downloads(self) -> Path:
+        """A folder beside the file, and so on its disk."""
+        return self._path.with_name(f".{self._path.name}.downloads")
+
+    @property
+    def exists(self) -> bool:
+        """Whether the file is there."""
+        return self._path.exists()
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Keep other clients out by a file beside it."""
+        return locked(self._path, name=self.name)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """The file, opened for writing."""
+        with self._opened("rwc") as connection:
+            session = SQLiteSession(connection, self._engine, self._subscription_id)
+            session.set_up()
+            yield session
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """The file, opened for reading; what a killed run left half done is taken back first."""
+        if not self.exists:
+            raise SyncError(f"There is no {self.name} yet: `ploti feeds sync` makes it")
+        with self._opened("rw") as connection:
+            connection.execute("PRAGMA query_only = ON")
+            yield SQLiteSession(connection, self._engine, self._subscription_id)
+
+    @contextmanager
+    def _opened(self, mode: str) -> Iterator[sqlite3.Connection]:
+        address = f"{self._path.absolute().as_uri()}?mode={mode}"
+        with (
+            said_of_the_whole(self.name),
+            closing(
+                sqlite3.connect(address, uri=True, timeout=self._lock_timeout, isolation_level=None)
+            ) as connection,
+        ):
+            yield connection

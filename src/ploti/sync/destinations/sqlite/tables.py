@@ -1,0 +1,154 @@
+"""The tables of records in a SQLite file, and how Parquet files are brought into them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from ploti.model.columns import RECORD_ID
+from ploti.model.digest import NO_ROWS, Buckets, digest_sql
+from ploti.model.schema import AddedColumn, Schema
+from ploti.model.sql import identifier
+from ploti.sync.destination import TableError
+from ploti.sync.destinations.sqlite import values
+from ploti.sync.destinations.sqlite.faults import said_of_the_table
+from ploti.sync.parquet import Row, Rows
+
+_BATCH = 50_000
+
+
+class Tables:
+    """The tables of the file; every method raises TableError where the fault is a table's.
+
+    DuckDB reads the files and computes digests; SQLite's own driver writes and reads the rows.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, engine: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._engine = engine
+
+    def kind(self, table: str) -> str | None:
+        """`table`, `view` and so on, or None where nothing has this name."""
+        found = self._connection.execute(
+            "SELECT type FROM sqlite_schema WHERE lower(name) = lower(?)", [table]
+        ).fetchone()
+        return None if found is None else str(found[0])
+
+    def load(self, table: str, schema: Schema, file: Path) -> None:
+        """Replace all rows; a table with the right columns stays, with what its owner added."""
+        with said_of_the_table():
+            if _wanted(schema).items() <= self._columns(table).items():
+                self._connection.execute(f"DELETE FROM {identifier(table)}")
+            else:
+                self._make(table, schema)
+            self._insert(table, schema, Rows(self._engine, file).read(schema, values.written))
+
+    def apply(self, table: str, schema: Schema, file: Path) -> None:
+        """Delete every record that the file names, then insert those that it says to keep."""
+        rows = Rows(self._engine, file)
+        with said_of_the_table():
+            self._check_columns(table, schema)
+            rows.check_operations()
+            self._connection.executemany(
+                f"DELETE FROM {identifier(table)} WHERE {identifier(RECORD_ID)} = ?",
+                rows.record_ids(),
+            )
+            self._insert(table, schema, rows.upserts(schema, values.written))
+
+    def add_columns(self, table: str, columns: Sequence[AddedColumn]) -> None:
+        """Add columns, null in every row; one that is there already stays."""
+        with said_of_the_table():
+            have = {name.lower() for name in self._columns(table)}
+            for column in columns:
+                if column.name.lower() not in have:
+                    kind = values.declared(column.type)
+                    self._connection.execute(
+                        f"ALTER TABLE {identifier(table)} ADD {identifier(column.name)} {kind}"
+                    )
+
+    def drop(self, table: str) -> None:
+        """Drop the table if it is there."""
+        with said_of_the_table():
+            self._connection.execute(f"DROP TABLE IF EXISTS {identifier(table)}")
+
+    def count(self, table: str) -> int:
+        """The number of its rows."""
+        with said_of_the_table():
+            found = self._connection.execute(f"SELECT count(*) FROM {identifier(table)}").fetchone()
+            return int(found[0])
+
+    def buckets(self, table: str, schema: Schema) -> Buckets:
+        """The digest of the table; a row with a value that is none of its type is left out.
+
+        So the row's bucket differs, whatever the value should be.
+        """
+        total = NO_ROWS
+        with said_of_the_table():
+            have = self._columns(table)
+            if RECORD_ID not in have:
+                raise TableError(f"table {table} has no column {RECORD_ID}")
+            found = self._connection.execute(_select(table, schema, have))
+            while rows := found.fetchmany(_BATCH):
+                total = total.plus(self._digest(schema, rows))
+        return total
+
+    def _digest(self, schema: Schema, rows: list[Row]) -> Buckets:
+        types = [pa.string(), *(values.arrow(each.type) for each in schema.columns)]
+        columns = zip(*rows, strict=True)
+        arrays = [pa.array(cells, kind) for cells, kind in zip(columns, types, strict=True)]
+        self._engine.register("stored", pa.table(arrays, names=_names(schema)))
+        own = {each.name: values.read(each.type, identifier(each.name)) for each in schema.columns}
+        relation = f"(FROM stored WHERE {values.as_written(schema)})"
+        found = self._engine.execute(digest_sql(schema, relation, values=own)).fetchall()
+        return Buckets.from_sql(found)
+
+    def _make(self, table: str, schema: Schema) -> None:
+        self._connection.execute(f"DROP TABLE IF EXISTS {identifier(table)}")
+        columns = [f"{identifier(RECORD_ID)} TEXT NOT NULL PRIMARY KEY"]
+        columns += [f"{identifier(c.name)} {values.declared(c.type)}" for c in schema.columns]
+        self._connection.execute(f"CREATE TABLE {identifier(table)} ({', '.join(columns)})")
+
+    def _insert(self, table: str, schema: Schema, rows: Iterable[Row]) -> None:
+        names = _names(schema)
+        self._connection.executemany(
+            f"INSERT INTO {identifier(table)} ({', '.join(map(identifier, names))})"
+            f" VALUES ({', '.join('?' * len(names))})",
+            rows,
+        )
+
+    def _columns(self, table: str) -> dict[str, str]:
+        """The declared type of each column."""
+        found = self._connection.execute(f"PRAGMA table_info({identifier(table)})").fetchall()
+        return {str(name): str(kind) for _, name, kind, *_ in found}
+
+    def _check_columns(self, table: str, schema: Schema) -> None:
+        have = self._columns(table)
+        for name, kind in _wanted(schema).items():
+            if have.get(name, "missing") != kind:
+                raise TableError(f"column {name} of table {table} is {have.get(name, 'missing')}")
+
+
+def _names(schema: Schema) -> list[str]:
+    return [RECORD_ID, *(column.name for column in schema.columns)]
+
+
+def _wanted(schema: Schema) -> dict[str, str]:
+    return {RECORD_ID: "TEXT"} | {c.name: values.declared(c.type) for c in schema.columns}
+
+
+def _select(table: str, schema: Schema, have: dict[str, str]) -> str:
+    """The rows whose values are stored as their types are; a missing column is null."""
+    record_id = identifier(RECORD_ID)
+    cells, fitting = [record_id], [f"typeof({record_id}) = 'text'"]
+    for column in schema.columns:
+        if column.name not in have:
+            cells.append("NULL")
+            continue
+        name = identifier(column.name)
+        cells.append(name)
+        fitting.append(f"typeof({name}) IN ('null', '{values.storage(column.type)}')")
+    return f"SELECT {', '.join(cells)} FROM {identifier(table)} WHERE {' AND '.join(fitting)}"

@@ -1,0 +1,101 @@
+"""Rows out of snapshots and changes files, for destinations that DuckDB does not write itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+
+from ploti.model.columns import OP, RECORD_ID
+from ploti.model.schema import Column, Schema
+from ploti.model.sql import identifier, literal
+from ploti.sync.destination import TableError
+
+_BATCH = 10_000
+
+Row = tuple[object, ...]
+Written = Callable[[str, str], str]
+"""Gives the SQL of a destination's value for a column's type and the SQL of its value."""
+
+
+def parquet(file: Path) -> str:
+    """The file as what may stand after FROM; the path is no pattern, whatever it has in it."""
+    path = re.sub(r"([*?\[])", r"[\1]", str(file))
+    return f"read_parquet({literal(path)}, hive_partitioning = false)"
+
+
+class Rows:
+    """The rows of one file, read in batches; every method raises TableError for a fault of it."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, file: Path) -> None:
+        self._connection = connection
+        self._file = parquet(file)
+
+    def read(self, schema: Schema, written: Written) -> Iterator[Row]:
+        """The record id and the schema's columns of each row."""
+        return self._select(self._values(schema, written))
+
+    def upserts(self, schema: Schema, written: Written) -> Iterator[Row]:
+        """The same, of the rows that a changes file says to keep."""
+        return self._select(self._values(schema, written), f"WHERE {identifier(OP)} = 'upsert'")
+
+    def record_ids(self) -> Iterator[Row]:
+        """The id of every record that the file names, each in a tuple of its own."""
+        return self._select(identifier(RECORD_ID))
+
+    def check_operations(self) -> None:
+        """Make sure that a changes file has no operation that is not known."""
+        known = f"{identifier(OP)} IN ('upsert', 'delete')"
+        if next(self._select("1", f"WHERE ({known}) IS NOT TRUE LIMIT 1"), None) is not None:
+            raise TableError("the changes file has operations that this release does not know")
+
+    def _values(self, schema: Schema, written: Written) -> str:
+        have = self._columns()
+        missing = [each.name for each in schema.columns if each.name not in have]
+        if missing or RECORD_ID not in have:
+            raise TableError(f"the file has no column {', '.join(missing or [RECORD_ID])}")
+        values = (written(each.type, _from_file(each, have[each.name])) for each in schema.columns)
+        return ", ".join([identifier(RECORD_ID), *values])
+
+    def _columns(self) -> dict[str, str]:
+        found = self._run(f"DESCRIBE FROM {self._file}").fetchall()
+        return {str(name): str(kind) for name, kind, *_ in found}
+
+    def _select(self, what: str, where: str = "") -> Iterator[Row]:
+        result = self._run(f"FROM {self._file} SELECT {what} {where}")
+        while rows := _fetch(result):
+            yield from rows
+
+    def _run(self, query: str) -> duckdb.DuckDBPyConnection:
+        try:
+            return self._connection.cursor().execute(query)
+        except duckdb.Error as error:
+            raise _fault(error) from error
+
+
+def _from_file(column: Column, kind: str) -> str:
+    """A value of the file in its column's type; a geometry as WKB."""
+    name = identifier(column.name)
+    if column.type == "geometry":
+        return name if kind == "BLOB" else f"st_aswkb({name})"
+    return f"{name}::{sql_type(column.type)}"
+
+
+def sql_type(type_: str) -> str:
+    """DuckDB's type for a column's, geometries and instants apart."""
+    plain = {"string": "VARCHAR", "json": "VARCHAR", "int64": "BIGINT", "float64": "DOUBLE"}
+    plain |= {"timestamp": "TIMESTAMP WITH TIME ZONE", "datetime": "TIMESTAMP"}
+    return plain.get(type_) or type_.upper()
+
+
+def _fetch(result: duckdb.DuckDBPyConnection) -> list[Row]:
+    try:
+        return result.fetchmany(_BATCH)
+    except duckdb.Error as error:
+        raise _fault(error) from error
+
+
+def _fault(error: duckdb.Error) -> TableError:
+    return TableError(f"the file cannot be read: {str(error).partition(chr(10))[0]}")
