@@ -302,7 +302,7 @@ def test_a_database_of_another_build_of_this_release_is_refused_in_one_line(
         asyncio.run(SqliteStore(str(path)).close())
         with closing(sqlite3.connect(path)) as database, database:
             database.execute(change)
-        with pytest.raises(ConfigError, match="another build of this release.*name a new folder"):
+        with pytest.raises(ConfigError, match="another build of this release, which"):
             SqliteStore(str(path))
 
 

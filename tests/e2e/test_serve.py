@@ -1,5 +1,6 @@
 """`ploti serve` as an operator meets it: start, keys, lock, address, end."""
 
+import contextlib
 import os
 import pty
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -114,6 +116,28 @@ def test_a_path_that_is_a_file_is_told_on_one_line(tmp_path: Path) -> None:
     assert status == 2
     assert error.count("\n") == 1
     assert "Traceback" not in error
+
+
+def test_a_request_whose_head_is_too_long_is_refused_before_it_is_kept(tmp_path: Path) -> None:
+    def answer(head: bytes) -> bytes:
+        with socket.create_connection(address) as connection:
+            with contextlib.suppress(OSError):
+                connection.sendall(head)
+            return connection.recv(100).partition(b"\r\n")[0]
+
+    with served(tmp_path) as server:
+        parts = urlsplit(server.url)
+        address = (parts.hostname or "", parts.port or 0)
+        fits = b"x-a: " + b"a" * 30_000 + b"\r\n"
+        head = b"GET /healthz HTTP/1.1\r\nhost: a\r\n"
+        assert answer(head + 2 * fits + b"\r\n") == b"HTTP/1.1 200 OK"
+        too_long = b"HTTP/1.1 431 Request Header Fields Too Large"
+        assert answer(head + 3 * fits + b"\r\n") == too_long
+        assert answer(head + b"x-a: " + b"a" * 900_000) == too_long
+        assert answer(b"GET /" + b"a" * 900_000) == too_long
+        body = b"POST /v1/feeds/subscriptions HTTP/1.1\r\nhost: a\r\ncontent-length: 900000\r\n\r\n"
+        assert answer(body + b"a" * 900_000) == b"HTTP/1.1 401 Unauthorized"
+        assert "Traceback" not in server.log()
 
 
 def test_an_address_that_is_taken_is_told_on_one_line(tmp_path: Path) -> None:
@@ -228,3 +252,20 @@ def test_a_push_that_never_ends_does_not_hold_up_the_end(tmp_path: Path) -> None
     with served(tmp_path) as again:
         assert [path for path in (again.data / "blobs").rglob("*") if path.is_file()] == []
         assert again.push("ds_a", b"id,n\na,1\n")["outcome"] == "released"
+
+
+def test_clients_that_never_read_their_answers_leave_no_traceback_at_the_end(
+    tmp_path: Path,
+) -> None:
+    server = Server(tmp_path / "data")
+    parts = urlsplit(server.url)
+    with contextlib.ExitStack() as open_ones:
+        for _ in range(3):
+            deaf = socket.create_connection((parts.hostname or "", parts.port or 0))
+            open_ones.enter_context(deaf)
+            deaf.settimeout(1)
+            with contextlib.suppress(OSError):
+                for _ in range(5_000):
+                    deaf.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n")
+        assert server.stop() == 0
+    assert "Traceback" not in server.log()

@@ -90,3 +90,19 @@ def test_an_event_of_one_type_with_the_data_of_another_is_none_by_the_document(
     check(document, "Event", event)
     with pytest.raises(AssertionError):
         check(document, "Event", event | {"type": "feed.dataset.updated"})
+
+
+def test_a_link_to_a_file_is_told_with_its_query_and_all_its_answers(
+    document: dict[str, Any],
+) -> None:
+    operation = document["paths"]["/files/{blob}"]["get"]
+    query = [each["name"] for each in operation["parameters"] if each["in"] == "query"]
+    assert query == ["expires", "file", "key", "sha256", "signature"]
+    assert {"200", "206", "304", "403", "404", "416"} <= operation["responses"].keys()
+
+
+def test_conflicts_and_what_is_still_being_made_are_told(document: dict[str, Any]) -> None:
+    datasets = "/v1/feeds/datasets/{dataset}"
+    assert "409" in document["paths"][datasets]["get"]["responses"]
+    for path in (f"{datasets}/versions/{{version}}", f"{datasets}/current/snapshot"):
+        assert {"409", "410", "503"} <= document["paths"][path]["get"]["responses"].keys()

@@ -241,3 +241,26 @@ def test_a_full_disk_is_told_and_nothing_is_kept(api: Running) -> None:
     said = problem(api.send("POST", SUBSCRIPTIONS, json=body), 503, "unavailable")
     assert said["detail"] == "The server's disk is full: make room on it, then try again"
     assert api.get(SUBSCRIPTIONS).json()["subscriptions"] == []
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        {"places": ["a" * 100_000]},
+        {"places": ["A " * 50_000]},
+        {"datasets": ["x" * 90_000] * 9},
+        {"datasets": [f"ds_{number}" for number in range(1_001)]},
+        {"topics": [f"not a topic {number}" for number in range(1_000)]},
+        {"x" * 90_000: 1},
+    ],
+)
+def test_a_selection_has_bounds_and_an_error_repeats_little_of_it(
+    api: Running, selection: dict[str, object]
+) -> None:
+    response = api.send("POST", SUBSCRIPTIONS, json=selection)
+    problem(response, 400, "invalid_input")
+    assert len(response.content) < 5_000
+
+
+def test_an_address_is_repeated_in_part_where_it_is_long(api: Running) -> None:
+    assert len(problem(api.get("/" + "a" * 9_000), 404, "not_found")) < 200

@@ -33,7 +33,7 @@ def test_a_clock_that_is_moved_by_no_number_is_refused(tmp_path: Path, text: str
     file = tmp_path / "seconds"
     if text is not None:
         file.write_text(text)
-    with pytest.raises(ConfigError, match="PLOTI_TEST_CLOCK: .*seconds: "):
+    with pytest.raises(ConfigError, match="PLOTI_TEST_CLOCK: "):
         ShiftedClock(SystemClock(), file)
 
 

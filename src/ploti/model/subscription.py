@@ -7,7 +7,10 @@ from ploti.model.wire import UNSET, Instant, Unset, Value
 
 
 class Selection(Value, kw_only=True):
-    """What a subscription chooses (S-35); places and topics are paths such as `us/fl/orange`."""
+    """What a subscription chooses (S-35); places and topics are paths such as `us/fl/orange`.
+
+    A list has 1,000 entries at most, and a path 200 characters.
+    """
 
     places: list[str] = []
     topics: list[str] = []

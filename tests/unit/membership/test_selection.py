@@ -127,3 +127,10 @@ def test_a_key_without_a_permission_is_told_which_one_r168() -> None:
     require(principal, "webhooks")
     with pytest.raises(Forbidden, match="'feeds'"):
         require(principal, "feeds")
+
+
+def test_a_selection_up_to_its_bounds_is_taken() -> None:
+    wide = Selection(
+        datasets=[DatasetId(f"ds_{number}") for number in range(1_000)], places=["a" * 200]
+    )
+    assert checked(wide) == wide

@@ -56,7 +56,7 @@ async def list_datasets(
     )
 
 
-@get("/{dataset:str}", opt={PROBLEMS: (Code.NOT_FOUND,)})
+@get("/{dataset:str}", opt={PROBLEMS: (Code.NOT_FOUND, Code.NOT_DELIVERABLE)})
 async def get_dataset(caller: NamedDependency[Caller], *, dataset: FromPath[DatasetId]) -> Dataset:
     """A dataset, its current version, and whether one waits for review."""
     return await caller.read(lambda tx, who: read_catalogue.get_dataset(tx, who, dataset))

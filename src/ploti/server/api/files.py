@@ -17,10 +17,10 @@ from litestar.response import Stream
 from ploti.errors import Code, Forbidden
 from ploti.server.api.backend import Backend
 from ploti.server.api.methods import is_head
-from ploti.server.api.openapi import ALSO, ANSWER, FILE, PROBLEMS
+from ploti.server.api.openapi import ALSO, ANSWER, FILE, PROBLEMS, QUERY
 from ploti.server.api.params import OPEN_QUERY
 from ploti.server.api.problems import Problem, respond
-from ploti.server.ports.links import Link, LinkedFiles
+from ploti.server.ports.links import LINK_FIELDS, Link, LinkedFiles
 
 _CHUNK = 256 << 10
 _RANGE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{1,18})?|-([0-9]{1,18}))")
@@ -50,7 +50,12 @@ class OutOfRange(Exception):
     opt={
         OPEN_QUERY: True,
         ANSWER: FILE,
-        ALSO: {206: "the part that Range names", 304: "If-None-Match names its ETag"},
+        ALSO: {
+            206: "the part that Range names",
+            304: "If-None-Match names its ETag",
+            416: "Range names nothing that is in the file",
+        },
+        QUERY: LINK_FIELDS,
         PROBLEMS: (Code.FORBIDDEN, Code.NOT_FOUND),
     },
 )

@@ -26,6 +26,9 @@ PROBLEMS = "problems"
 ALSO = "also"
 """In a handler's `opt`: statuses besides, with what each means."""
 
+QUERY = "query"
+"""In a handler's `opt`: names of query parameters that it judges by itself; each is needed."""
+
 FILE = "file"
 DECLARATION = "declaration"
 
@@ -88,7 +91,11 @@ def _parameters(handler: HTTPRouteHandler, route: HTTPRoute, schemas: Schemas) -
         for name, found in route.path_parameters.items()
     ]
     query = query_of(handler, frozenset(route.path_parameters))
-    return in_path + [_parameter(taken, schemas) for taken in query.values()]
+    own: list[JsonSchema] = [
+        {"name": name, "in": "query", "required": True, "schema": schemas.of(str)}
+        for name in handler.opt.get(QUERY, ())
+    ]
+    return in_path + [_parameter(taken, schemas) for taken in query.values()] + own
 
 
 def _in_path(kind: type, schemas: Schemas) -> JsonSchema:

@@ -39,6 +39,10 @@ _LOG = structlog.get_logger()
 _UNAUTHENTICATED = 401
 _TOO_LARGE = 413
 _QUOTES = re.compile(r"[`']")
+_LONG_QUOTE = re.compile(r"('[^']{80})[^']+(?=')")
+_LONG_WORD = re.compile(r"(\S{90})\S+")
+_LONGEST_DETAIL = 1_000
+_MOST_FAULTS = 20
 _PLAINER = (
     (re.compile(r"Expected `\w+` >= (\S+)"), r"must be \1 or more"),
     (re.compile(r"Expected `\w+` <= (\S+)"), r"must be \1 or less"),
@@ -78,9 +82,9 @@ def answer(error: ApiError, *, headers: Mapping[str, str] | None = None) -> Resp
             type=f"urn:ploti:problem:{error.code}",
             title=meaning.title,
             status=meaning.status,
-            detail=error.detail,
+            detail=_brief(error.detail),
             code=error.code,
-            errors=[_told(fault) for fault in error.errors] or UNSET,
+            errors=[_told(fault) for fault in error.errors[:_MOST_FAULTS]] or UNSET,
         ),
         headers=_own_headers(error, meaning.status) | dict(headers or {}),
     )
@@ -104,7 +108,13 @@ def explain(message: str) -> str:
 
 
 def _told(fault: Fault) -> FieldFault:
-    return FieldFault(field=fault.field, message=fault.message)
+    return FieldFault(field=_brief(fault.field), message=_brief(fault.message))
+
+
+def _brief(text: str) -> str:
+    """A text in which nothing that came in is repeated at length."""
+    text = _LONG_WORD.sub(r"\1…", _LONG_QUOTE.sub(r"\1…", text))
+    return text if len(text) <= _LONGEST_DETAIL else f"{text[:_LONGEST_DETAIL]}…"
 
 
 def _own_headers(error: ApiError, status: int) -> dict[str, str]:

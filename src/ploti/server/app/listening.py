@@ -11,15 +11,28 @@ from collections.abc import Callable, Iterator
 
 import uvicorn
 from litestar.types import ASGIApp
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from ploti.errors import PlotiError
 
 _FINISH_WITHIN = 10
 """Seconds that requests get to end by themselves once a signal came; then they are called off."""
 
+_READ_WITHIN = 9
+"""Seconds that clients get then to read their answers."""
+
 _UNWIND_WITHIN = 5
 _WAITING_CONNECTIONS = 2048
 _KEEP_ALIVE = 75
+
+LONGEST_HEAD = 64 << 10
+"""Bytes of a request's address and headers: they are kept before there is a key to check."""
+
+_TOO_LONG = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-length: 0\r\nconnection: close\r\n\r\n"
+)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -62,6 +75,57 @@ async def listen(
         await asyncio.wait(tasks, timeout=_UNWIND_WITHIN)
 
 
+class _Protocol(HttpToolsProtocol):
+    """uvicorn's, with a limit on what it keeps of a request before anybody has looked at it."""
+
+    _pending = 0
+    """Bytes that came since the last head, part of a body or end of a request was whole."""
+
+    _running: RequestResponseCycle | None = None
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the request that is running, too: uvicorn tells the last one that came."""
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._pending += len(data)
+        super().data_received(data)
+        if self._pending > LONGEST_HEAD:
+            self._refuse()
+
+    def on_headers_complete(self) -> None:
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if size > LONGEST_HEAD:
+            raise ValueError("a head that is too long")
+        self._pending = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._pending = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._pending = 0
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        if self._pending > LONGEST_HEAD:
+            self._refuse()
+        else:
+            super().send_400_response(msg)
+
+    def _refuse(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(_TOO_LONG)
+            self.transport.close()
+
+
 class _Server(uvicorn.Server):
     """uvicorn without its own handling of signals, which would end the process by one."""
 
@@ -69,7 +133,7 @@ class _Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 application,
-                http="httptools",
+                http=_Protocol,
                 ws="none",
                 log_config=None,
                 access_log=False,
@@ -80,6 +144,15 @@ class _Server(uvicorn.Server):
             )
         )
         self._tell = started
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().call_later(_READ_WITHIN, self._give_up_unread)
+        await super().shutdown(sockets)
+
+    def _give_up_unread(self) -> None:
+        for connection in list(self.server_state.connections):
+            if connection.transport.get_write_buffer_size():
+                connection.transport.abort()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -14,6 +14,9 @@ from ploti.server.sources import fields
 
 T = TypeVar("T")
 
+MOST_ENTRIES = 1_000
+"""Of each list of a selection."""
+
 
 class Filing(Value, kw_only=True):
     """Where a dataset is filed, and whether it is delivered at all."""
@@ -34,7 +37,8 @@ class Move(Value, kw_only=True):
 def checked(selection: Selection) -> Selection:
     """The selection with each entry once.
 
-    Raises InvalidInput for an entry that is no path or id, and where all three lists are empty.
+    Raises InvalidInput for an entry that is no path or id, for a list that is too long, and where
+    all three lists are empty.
     """
     faults: list[Fault] = []
     found = Selection(
@@ -100,6 +104,9 @@ def _takes_in(listed: Sequence[str], path: str) -> bool:
 def _read(
     field: str, entries: Sequence[str], read: Callable[[str], T], *, faults: list[Fault]
 ) -> list[T]:
+    if len(entries) > MOST_ENTRIES:
+        faults.append(Fault(field, f"has {len(entries)} entries: {MOST_ENTRIES} at most"))
+        return []
     found: dict[T, None] = {}
     for entry in entries:
         try:

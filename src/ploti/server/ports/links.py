@@ -8,6 +8,9 @@ from typing import Protocol
 
 from ploti.model.wire import Value
 
+LINK_FIELDS = ("expires", "file", "key", "sha256", "signature")
+"""The query of a signed link."""
+
 
 class Link(Value, kw_only=True):
     """What a signed link says of its blob: the name to save it under, and its sha256 as hex."""

@@ -109,9 +109,14 @@ def text(raw: object) -> str:
     return stripped
 
 
+LONGEST_PATH = 200
+
+
 def path(raw: object) -> str:
     """Lower-case segments joined by slashes, such as `us/fl/orange`."""
     written = text(raw)
+    if len(written) > LONGEST_PATH:
+        raise Wrong(f"must be a path of {LONGEST_PATH} characters at most")
     if _PATH.fullmatch(written) is None:
         raise Wrong(f"'{written}' must be lower-case words joined by slashes, such as us/fl/orange")
     return written

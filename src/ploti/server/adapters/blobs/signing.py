@@ -9,11 +9,10 @@ from urllib.parse import quote, urlencode
 
 from ploti.errors import Forbidden
 from ploti.model.wire import Instant
-from ploti.server.ports.links import Link
+from ploti.server.ports.links import LINK_FIELDS, Link
 
 _PURPOSE = b"ploti file links"
 _NUMBERING = b"ploti number of a key"
-_FIELDS = ("expires", "file", "key", "sha256", "signature")
 _ASK_AGAIN = "ask for the version again: its answer has fresh links"
 
 
@@ -60,9 +59,9 @@ class LinkSigner:
 
     def check(self, blob: str, query: Mapping[str, str]) -> Link:
         """What the link says; raises Forbidden where it is expired or was changed."""
-        if sorted(query) != sorted(_FIELDS):
+        if sorted(query) != sorted(LINK_FIELDS):
             raise Forbidden(f"This is not a whole link to a file: {_ASK_AGAIN}")
-        said = {name: query[name] for name in _FIELDS if name != "signature"}
+        said = {name: query[name] for name in LINK_FIELDS if name != "signature"}
         if said["key"] not in self._keys or not hmac.compare_digest(
             self._sign(blob, said).encode(), query["signature"].encode("utf-8", "replace")
         ):
