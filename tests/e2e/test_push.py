@@ -256,3 +256,24 @@ def test_a_state_of_many_columns_is_built_within_the_memory(server: Server) -> N
         state = f"{names}\n".encode() + b",".join([b"7", *[value] * 149]) + b"\n"
         outcome = server.push("ds_wide", state)
         assert outcome["outcome"] == "released", outcome
+
+
+def test_a_key_that_repeats_is_held_released_and_accepted_from_then_on(server: Server) -> None:
+    """S-05: released, each of the rows is a record; the same finding holds no later version."""
+    server.declare("ds_twins", key=["id"])
+    first = server.push("ds_twins", b"id,n\na,1\na,2\nb,3\n")
+    assert (first["outcome"], first["hold"]["reason"]) == ("held", "data_check")
+    path = f"/v1/admin/holds/{first['hold']['id']}/release"
+    assert server.staff("POST", path, json={"note": "known"}).status_code == 200
+    assert server.push("ds_twins", b"id,n\nb,3\na,2\na,1\n")["outcome"] == "unchanged"
+    second = server.push("ds_twins", b"id,n\na,1\na,5\nb,3\n")
+    assert second["outcome"] == "released"
+    assert second["counts"] == {"added": 0, "changed": 1, "removed": 0}
+
+
+def test_a_dataset_without_a_key_has_versions_like_another(server: Server) -> None:
+    server.declare("ds_keyless", key=[])
+    assert server.push("ds_keyless", b"a,b\n1,x\n1,x\n2,y\n")["outcome"] == "released"
+    second = server.push("ds_keyless", b"a,b\n2,y\n1,x\n3,z\n1,x\n1,x\n")
+    assert second["outcome"] == "released"
+    assert second["counts"] == {"added": 2, "changed": 0, "removed": 0}
