@@ -7,6 +7,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -147,6 +148,22 @@ def test_an_address_that_is_taken_is_told_on_one_line(tmp_path: Path) -> None:
     assert status == 1
     assert error.startswith(f"Error: Cannot listen on 127.0.0.1, port {port}: ")
     assert error.count("\n") == 1
+
+
+def test_a_full_disk_is_told_on_one_line_that_names_the_folder(tmp_path: Path) -> None:
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
+    run = f"{full}; import sys; from ploti.cli import run; sys.exit(run(sys.argv[1:]))"
+    ended = subprocess.run(
+        [sys.executable, "-c", run, "serve", "--data", str(tmp_path / "d"), "--port", "0"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith(f"Error: --data {tmp_path / 'd'}: its disk is full")
+    assert ended.stderr.count("\n") == 1
 
 
 def test_a_database_that_is_none_is_told_on_one_line(tmp_path: Path) -> None:

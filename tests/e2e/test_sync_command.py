@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tests.fakes import feed_server, synced
 from tests.fakes.feed import SUBSCRIPTION, FakeFeed, make_schema
 from tests.fakes.feed_server import KEY, Fault, FeedServer, answer_problem, serve
 
+from ploti.cli.sync import status, verify
 from ploti.errors import Unauthenticated, Unavailable
 from ploti.model.ids import DatasetId
 
@@ -277,6 +279,29 @@ def reader(file: Path) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
+
+
+def test_a_subscription_that_is_unknown_leaves_nothing_behind(
+    server: FeedServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    wrong = ploti(server, "sync", "sub_none", "--to", f"duckdb:{folder}/feed.duckdb")
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (1, 1)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_file_that_is_no_database_is_told_with_what_to_do(server: FeedServer, file: Path) -> None:
+    file.write_text("Dear reader, " * 1_000)
+    wrong = sync(server, file)
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (1, 1)
+    assert f"{file} is no DuckDB database: name another file" in wrong.stderr
+    assert file.read_text().startswith("Dear reader")
+
+
+def test_commands_that_only_read_wait_a_few_seconds_for_another_program() -> None:
+    for look in (status, verify):
+        assert signature(look).parameters["lock_timeout"].default == 5.0
 
 
 def test_a_reader_is_waited_for_as_long_as_it_was_said(server: FeedServer, file: Path) -> None:

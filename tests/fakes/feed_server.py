@@ -16,11 +16,13 @@ from tests.fakes.feed import SUBSCRIPTION, FakeFeed
 
 from ploti.errors import MEANINGS, ApiError, NotFound
 from ploti.model.ids import START, DatasetId, EventId
+from ploti.model.subscription import Subscription
 from ploti.model.version import File, Version
-from ploti.model.wire import encode
+from ploti.model.wire import Instant, encode
 from ploti.sync.feed import Role
 
 KEY = "ploti_test"
+_MADE = Instant.parse("2026-11-30T12:00:00Z")
 
 
 @dataclass
@@ -138,6 +140,8 @@ class Handler(BaseHTTPRequestHandler):
     def _value(self, segments: list[str], query: dict[str, str]) -> object:
         feed = self.server.state.feed
         match segments:
+            case ["subscriptions", subscription] if subscription == SUBSCRIPTION:
+                return Subscription(id=SUBSCRIPTION, name="", created_at=_MADE)
             case ["subscriptions", subscription, "manifest"] if subscription == SUBSCRIPTION:
                 return feed.manifest()
             case ["subscriptions", subscription, "events"] if subscription == SUBSCRIPTION:

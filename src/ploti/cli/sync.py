@@ -19,7 +19,7 @@ from ploti.sync.status import Status
 from ploti.sync.verify import Verified
 
 Subscription = Annotated[str, Parameter(help="The subscription's id.")]
-To = Annotated[str, Parameter(help="The destination: duckdb:FILE or sqlite:FILE.")]
+To = Annotated[str, Parameter(help="The destination: duckdb:FILE, sqlite:FILE or gpkg:FILE.")]
 LockTimeout = Annotated[
     float, Parameter(help="Seconds to wait while another program has the destination open.")
 ]
@@ -130,7 +130,7 @@ def status(
     subscription: Subscription,
     *,
     to: To,
-    lock_timeout: LockTimeout = LOCK_TIMEOUT,
+    lock_timeout: LockTimeout = calls.LOOK_TIMEOUT,
     json: Json = False,
 ) -> int:
     """Show how far behind each dataset of a destination is, and why."""
@@ -162,7 +162,7 @@ def verify(
     subscription: Subscription,
     *,
     to: To,
-    lock_timeout: LockTimeout = LOCK_TIMEOUT,
+    lock_timeout: LockTimeout = calls.LOOK_TIMEOUT,
     json: Json = False,
 ) -> int:
     """Prove that every table equals the version it holds, or say in which buckets it differs.

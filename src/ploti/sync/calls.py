@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ploti.client.connection import Client
-from ploti.errors import ConfigError
+from ploti.errors import ConfigError, RateLimited, TransportError, Unavailable
 from ploti.model.ids import SubscriptionId, dataset_id
 from ploti.sync import status as status_of
 from ploti.sync import verify as verification
@@ -18,6 +18,9 @@ from ploti.sync.runner import Run, open_run
 from ploti.sync.status import Status
 from ploti.sync.verify import Verified
 from ploti.sync.work import OnRemoved, Options
+
+LOOK_TIMEOUT = 5.0
+"""Seconds that commands which only read wait for a destination that is in use."""
 
 
 def sync(
@@ -71,6 +74,8 @@ def opened(
         options = Options(verify=verify, on_removed=OnRemoved(on_removed), table_name=table_name)
     except ValueError as error:
         raise ConfigError(str(error)) from error
+    if not destination.exists:
+        _check(client, subscription)
     with open_run(
         feed=ClientFeed(client, subscription),
         destination=destination,
@@ -81,8 +86,14 @@ def opened(
         yield run
 
 
+def _check(client: Client, subscription_id: SubscriptionId) -> None:
+    """Raise NotFound before anything is made for it; what passes is waited out by the run."""
+    with suppress(TransportError, Unavailable, RateLimited):
+        client.feeds.subscriptions.show(subscription_id)
+
+
 def status(
-    client: Client, subscription_id: str, *, to: str, lock_timeout: float = LOCK_TIMEOUT
+    client: Client, subscription_id: str, *, to: str, lock_timeout: float = LOOK_TIMEOUT
 ) -> Status:
     """How far behind each dataset of a destination is, and why."""
     subscription = SubscriptionId(subscription_id)
@@ -91,7 +102,7 @@ def status(
 
 
 def verify(
-    client: Client, subscription_id: str, *, to: str, lock_timeout: float = LOCK_TIMEOUT
+    client: Client, subscription_id: str, *, to: str, lock_timeout: float = LOOK_TIMEOUT
 ) -> Verified:
     """Compare every table of a destination with the version that it holds."""
     subscription = SubscriptionId(subscription_id)

@@ -71,13 +71,13 @@ class Feeds(ClientFeeds):
             observe=observe,
         )
 
-    def status(self, subscription_id: str, *, to: str, lock_timeout: float = 60.0) -> Status:
+    def status(self, subscription_id: str, *, to: str, lock_timeout: float = 5.0) -> Status:
         """How far behind each dataset of a destination is, and why."""
         from ploti.sync.calls import status  # noqa: PLC0415 - loads the database
 
         return status(self._client, subscription_id, to=to, lock_timeout=lock_timeout)
 
-    def verify(self, subscription_id: str, *, to: str, lock_timeout: float = 60.0) -> Verified:
+    def verify(self, subscription_id: str, *, to: str, lock_timeout: float = 5.0) -> Verified:
         """Compare every table of a destination with the version that it holds."""
         from ploti.sync.calls import verify  # noqa: PLC0415 - loads the database
 

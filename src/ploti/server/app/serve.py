@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import uvloop
 
+from ploti.errors import PlotiError
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner, derive
 from ploti.server.adapters.builder import Limits, ProcessBuilder
 from ploti.server.adapters.clock import ShiftedClock, SystemClock
@@ -37,6 +40,11 @@ CHILD = ("-m", "ploti.server.app.child")
 
 _OF_WEBHOOKS = b"ploti secrets of webhooks"
 
+_NO_ROOM = (
+    *map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)),
+    "database or disk is full",
+)
+
 _LARGEST_FILE = 2
 """How many times as large as the largest source a file of a build may be."""
 
@@ -50,6 +58,17 @@ def serve(settings: Settings, *, say: Say, to_a_terminal: bool) -> None:
     PlotiError where the folder is locked or the address taken.
     """
     configure_logs()
+    try:
+        _serve(settings, say=say, to_a_terminal=to_a_terminal)
+    except Exception as error:
+        if not any(said in str(error) for said in _NO_ROOM):
+            raise
+        raise PlotiError(
+            f"--data {settings.data}: its disk is full: make room on it, then start again"
+        ) from error
+
+
+def _serve(settings: Settings, *, say: Say, to_a_terminal: bool) -> None:
     folder = DataFolder(settings.data)
     with folder.locked(), bind(settings.host, settings.port) as listener:
         address = address_of(listener, settings.host)

@@ -19,6 +19,7 @@ from ploti.sync.destinations.duckdb.tables import ALIAS, failure, first_line
 from ploti.sync.locked import locked
 
 _IN_USE = ("Could not set lock on file", "Unique file handle conflict")
+_NO_DATABASE = "not a valid DuckDB database file"
 _PAUSE = 0.2
 
 
@@ -119,6 +120,11 @@ class DuckDB:
                 connection.execute(f"ATTACH {literal(str(self._path))} AS {ALIAS}{mode}")
                 return
             except duckdb.Error as error:
+                if _NO_DATABASE in str(error):
+                    raise SyncError(
+                        f"{self.name} is no DuckDB database: name another file, or move this one"
+                        " away and sync makes it anew"
+                    ) from error
                 if not any(sign in str(error) for sign in _IN_USE):
                     raise SyncError(f"{self.name} cannot be opened: {first_line(error)}") from error
                 if time.monotonic() >= give_up:
