@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 
 from ploti.errors import SourceError
 from ploti.server.adapters.readers.csv import CsvReader
-from ploti.server.adapters.readers.set_aside import write_readable
+from ploti.server.adapters.readers.set_aside import values_of_any_length, write_readable
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawTable
 
@@ -94,8 +93,8 @@ def _rewrite(
     Raises SourceError naming the line where the text is in another encoding, quotes are broken, or
     a row has another number of values than there are names.
     """
-    csv.field_size_limit(sys.maxsize)
     with (
+        values_of_any_length(),
         path.open(encoding=encoding or "utf-8-sig", newline="") as text,
         plain.open("w", encoding="utf-8", newline="") as file,
     ):

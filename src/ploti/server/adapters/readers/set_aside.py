@@ -8,6 +8,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -22,6 +23,16 @@ _EXAMPLES = 5
 _STRAY = re.compile("[\udc80-\udcff]")
 
 
+@contextmanager
+def values_of_any_length() -> Iterator[None]:
+    """Python's own limit of a value's length, which is the process's, lifted for a while."""
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
 def write_readable(
     path: Path, kept: Path, *, encoding: str, delimiter: str, header_row: int
 ) -> list[Finding]:
@@ -30,10 +41,10 @@ def write_readable(
     A row is set aside that has another number of values than there are names, quotes that do not
     pair, or bytes that are none of the encoding. Raises SourceError where the names are so.
     """
-    csv.field_size_limit(sys.maxsize)
     aside: list[str] = []
     count = 0
     with (
+        values_of_any_length(),
         path.open(encoding=encoding, errors="surrogateescape", newline="") as text,
         kept.open("w", encoding="utf-8", newline="") as file,
     ):
