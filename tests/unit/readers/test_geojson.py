@@ -200,6 +200,25 @@ def test_open_rings_are_closed_and_further_numbers_dropped_with_findings(tmp_pat
     assert found.table.geometry.types == ["Point Z", "Polygon"]
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (b'{"type":"Feature","geometry":null,"properties":{"a":1,"b":2,"a" :3}}', "a"),
+        (b'{"type":"Feature","geometry":null,"properties":{"a":{"c":1,"c":2}}}', "c"),
+        (
+            b'{"type":"Feature","properties":{"a":1},"geometry":null,"properties":{"a":2}}',
+            "properties",
+        ),
+    ],
+)
+def test_a_member_that_stands_twice_is_told_by_name(tmp_path: Path, text: bytes, name: str) -> None:
+    plain = json.dumps(feature(properties={"a": {"c": '":"'}, "b": '"a":1'})).encode()
+    found = read(b'{"type":"FeatureCollection","features":[%s,%s]}' % (plain, text), tmp_path)
+    assert found.findings == {"member_repeated": 1}
+    [finding] = found.table.findings
+    assert finding.examples == [f"feature 2: '{name}'"]
+
+
 def test_members_beside_the_properties_are_left_out_with_a_finding(tmp_path: Path) -> None:
     found = read(collection(feature(bbox=[1, 2, 3, 4]), feature(title="x")), tmp_path)
     assert found.findings == {"member_left_out": 1}

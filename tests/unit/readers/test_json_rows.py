@@ -146,3 +146,10 @@ def test_features_may_follow_one_another_with_or_without_separators(
 def test_formats_are_told_by_name_and_head(name: str, head: bytes, reader: str | None) -> None:
     readers = (GeoJsonSeqReader(), NdjsonReader(), JsonReader())
     assert next((each.format for each in readers if each.matches(name, head)), None) == reader
+
+
+def test_a_member_that_stands_twice_is_told_by_name(tmp_path: Path) -> None:
+    found = read_json(tmp_path, '[{"a":1,"b":{"c":1}},{"a":1,"a" :2},{"a":3,"b":{"d":1,"d":1}}]')
+    assert found.column("a") == ["1", "2", "3"]
+    [finding] = found.table.findings
+    assert (finding.kind, finding.examples) == ("member_repeated", ["row 2: 'a'", "row 3: 'd'"])

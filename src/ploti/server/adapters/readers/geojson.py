@@ -13,6 +13,7 @@ from ploti.errors import SourceError
 from ploti.server.adapters.readers.geojson_geometry import is_degrees, to_wkb, type_name
 from ploti.server.adapters.readers.json_columns import GEOMETRY, Columns, Number, Parts, Row
 from ploti.server.adapters.readers.json_mending import mend
+from ploti.server.adapters.readers.json_repeats import find_repeated
 from ploti.server.adapters.readers.json_stream import JsonStream
 from ploti.server.adapters.readers.remarks import Remark, Remarks
 from ploti.server.ports.building import RawColumn, RawGeometry, RawTable
@@ -20,6 +21,7 @@ from ploti.server.sources.declaration import Declaration
 
 _BATCH_ROWS = 20_000
 _BATCH_BYTES = 16 << 20
+_SHOWN = 80
 _CRS = "EPSG:4326"
 _FEATURE_ID = "\x00id"  # the name of no property: those hold no NUL once they are mended
 _NOTHING = msgspec.Raw(b"null")
@@ -136,6 +138,10 @@ class _Reading:
         feature, values, properties = self._decode(text)
         if feature.type != "Feature":
             raise ValueError(f"its type is '{feature.type}', and only a Feature can stand here")
+        if repeated := _find_repeated(text, properties, values):
+            self._remarks.add(
+                Remark.MEMBER_REPEATED, place=f"feature {self._count:,}: '{repeated[:_SHOWN]}'"
+            )
         if feature.id is not None:
             values[_FEATURE_ID] = self._feature_id(feature.id, values)
         wkb = to_wkb(feature.geometry, remark=self._remark)
@@ -189,6 +195,18 @@ class _Reading:
         else:
             reason = _BYTE.sub(lambda found: f"(byte {start + int(found[1]) + 1})", str(error))
         return SourceError(f"feature {self._count:,} (line {line}) cannot be read: {reason}")
+
+
+def _find_repeated(text: bytes, properties: msgspec.Raw, values: dict[str, object]) -> str | None:
+    """A member that the properties have twice, or a feature that has two of a kind itself."""
+    if any(text.count(name) > 1 for name in (b'"properties"', b'"geometry"', b'"coordinates"')):
+        return find_repeated(mend(text, remark=_ignore), members=0)
+    return find_repeated(bytes(properties), members=len(values))
+
+
+def _ignore(remark: Remark) -> None:
+    """What is mended in the text has been remarked before."""
+    del remark
 
 
 def _features(stream: JsonStream) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ import msgspec
 from ploti.errors import SourceError
 from ploti.server.adapters.readers.json_columns import Columns, Number, Parts, Row
 from ploti.server.adapters.readers.json_mending import mend
+from ploti.server.adapters.readers.json_repeats import find_repeated
 from ploti.server.adapters.readers.json_sequence import sequence, texts
 from ploti.server.adapters.readers.json_stream import JsonStream
 from ploti.server.adapters.readers.remarks import Remark, Remarks
@@ -20,6 +21,7 @@ from ploti.server.sources.raw import RawColumn, RawTable
 
 _BATCH_ROWS = 20_000
 _BATCH_BYTES = 16 << 20
+_SHOWN = 80
 _BYTE = re.compile(r"\(byte (\d+)\)")
 _values = msgspec.json.Decoder(dict[str, object], float_hook=Number)
 
@@ -129,6 +131,10 @@ class _Reading:
         if not text.startswith(b"{"):
             raise ValueError("it is no object")
         text, values = self._decode(text)
+        if repeated := find_repeated(text, members=len(values)):
+            self._remarks.add(
+                Remark.MEMBER_REPEATED, place=f"row {self._count:,}: '{repeated[:_SHOWN]}'"
+            )
         self._rows.append(Row(values, msgspec.Raw(text)))
         self._bytes += len(text)
         if len(self._rows) == _BATCH_ROWS or self._bytes >= _BATCH_BYTES:

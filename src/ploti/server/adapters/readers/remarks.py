@@ -20,6 +20,7 @@ class Remark(StrEnum):
     NO_COORDINATES = "no_coordinates"
     MEMBER_LEFT_OUT = "member_left_out"
     FEATURE_ID_LEFT_OUT = "feature_id_left_out"
+    MEMBER_REPEATED = "member_repeated"
 
 
 _MESSAGES = {
@@ -31,6 +32,7 @@ _MESSAGES = {
     Remark.NO_COORDINATES: "geometries had null for coordinates and became null",
     Remark.MEMBER_LEFT_OUT: "features had members beside their properties, which were left out",
     Remark.FEATURE_ID_LEFT_OUT: "features had an id other than their property 'id', which was kept",
+    Remark.MEMBER_REPEATED: "objects had a member more than once, of which the last was kept",
 }
 
 
