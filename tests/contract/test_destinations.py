@@ -30,7 +30,7 @@ from ploti.sync.destination import Destination, TableError, Transaction
 from ploti.sync.destinations import open_destination
 from ploti.sync.held import Held, Holdings, State
 
-ADDRESSES = [f"{kind}:{{folder}}/it's [a] *file?#%20.db" for kind in ("duckdb", "sqlite")]
+ADDRESSES = [f"{kind}:{{folder}}/it's [a] *file?#%20.db" for kind in ("duckdb", "sqlite", "gpkg")]
 PERMITS = DatasetId("ds_permits")
 NAN_POINT = struct.pack("<BIdd", 1, 1, math.nan, math.nan)
 

@@ -29,7 +29,9 @@ from ploti.model.schema import (
 )
 from ploti.model.version import Counts, ResyncReason
 from ploti.sync.destinations.duckdb import tables
-from ploti.sync.destinations.sqlite import values as sqlite_values
+from ploti.sync.destinations.sqlite import GeoPackage
+from ploti.sync.destinations.sqlite.layout import Layout
+from ploti.sync.destinations.sqlite.values import TYPES as SQLITE_TYPES
 from ploti.sync.held import State
 from ploti.sync.status import Standing
 
@@ -216,22 +218,24 @@ def type_name(kind: object) -> str:
 
 def destinations() -> str:
     """`destinations.md`: what sync writes into each kind of destination."""
-    assert tables._TYPES.keys() == TYPES == sqlite_values.TYPES.keys()
+    assert tables._TYPES.keys() == TYPES == SQLITE_TYPES.keys()
     kinds = [*sorted(TYPES), "decimal(p,s)"]
+    plain, geopackage = Layout(), GeoPackage()
     rows = [
-        [code(name), code(tables._type(name)), code(sqlite_values.declared(name))] for name in kinds
+        list(map(code, [each, tables._type(each), plain.declared(each), geopackage.declared(each)]))
+        for each in kinds
     ]
     return page(
         "Destinations",
         "`ploti feeds sync SUB --to DESTINATION` keeps a file in step with a subscription: "
-        "`duckdb:FILE` or `sqlite:FILE`.",
+        "`duckdb:FILE`, `sqlite:FILE` or `gpkg:FILE`, a GeoPackage.",
         "## Tables",
         "A dataset becomes a table of the default schema, named after its id without `ds_`; "
         "`--table-name` gives another name to a single `--dataset`. It has the column "
         "`_ploti_record_id` and the dataset's own columns. In SQLite `_ploti_record_id` is the "
         "primary key; in DuckDB there is none. Columns that you "
         "add yourself stay, as long as a load finds the columns that it needs.",
-        table(["type of the column", "type in DuckDB", "type in SQLite"], rows),
+        table(["type of the column", "type in DuckDB", "type in SQLite", "in a GeoPackage"], rows),
         "In DuckDB the type of a geometry carries its reference system: `GEOMETRY('OGC:CRS84')` is "
         "longitude and latitude. Any other stands there in full, as PROJJSON. That is long in a "
         "`DESCRIBE`, but by it DuckDB writes GeoParquet without an extension; by a mere "
@@ -241,11 +245,17 @@ def destinations() -> str:
         "microseconds; no `Z` for a `datetime`, which has no zone). So texts of one column sort as "
         "their dates do, down to the millisecond; cast a decimal to compare it as a number. SQLite "
         "holds 2,000 columns, and keeps table names that begin with `sqlite_` to itself.",
+        "A GeoPackage is such a SQLite file too, with a header before each WKB and the lists by "
+        "which QGIS and GDAL know layers. A table has the column `_ploti_fid`, which numbers rows "
+        "for these programs and is no record's for good. A reference system is told by authority "
+        "and number. No spatial index is made; one that you make in QGIS is kept right. GDAL reads "
+        "microseconds cut to milliseconds, and lists the two tables of what sync records as well. "
+        "Table names cannot begin with `gpkg_` or `rtree_`.",
         "## What sync records",
         "The schema `_ploti` of the same file has two tables, `subscriptions` and `datasets`: the "
-        "cursor, and which version each table holds. In SQLite they are `_ploti_subscriptions` and "
-        "`_ploti_datasets`. They change in the transaction that changes the data. Do not write to "
-        "them.",
+        "cursor, and which version each table holds. In SQLite and GeoPackages they are "
+        "`_ploti_subscriptions` and `_ploti_datasets`. They change in the transaction "
+        "that changes the data. Do not write to them.",
         "## States",
         f"A dataset in the result of `sync` is in one of these states: {codes(State)}. "
         "The table for people has `current` in place of `held`. "
@@ -254,6 +264,7 @@ def destinations() -> str:
         "DuckDB lets one process write to a file, and no other read it meanwhile. Sync opens the "
         "file only for its transactions, and waits up to `--lock-timeout` seconds while another "
         "program has it open.",
-        "SQLite has readers beside the writer: they see the version before until the new one is "
-        "committed. A commit waits up to `--lock-timeout` seconds for those that are reading.",
+        "SQLite, and so a GeoPackage, has readers beside the writer: they see the version "
+        "before until the new one is committed. A commit waits up to `--lock-timeout` "
+        "seconds for those that are reading.",
     )

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.serving import PLOTI, Server, environment, served
 from tests.fakes import synced
 
-KINDS = ["duckdb", "sqlite"]
+KINDS = ["duckdb", "sqlite", "gpkg"]
 FIRST = """id,name,fee,units,active,issued,updated,lon,lat
 1,"Müller, A",0.50,3,true,2026-01-31,2026-01-31T06:13:02Z,-81.5,28.25
 2,,12.25,,false,0001-01-01,,,

@@ -61,11 +61,12 @@ def halves() -> Iterator[tuple[FeedServer, FeedServer]]:
         yield early, late
 
 
-_LEFTOVERS = {".downloads", ".wal", ".sqlite-journal"}
+_LEFTOVERS = {".downloads", ".wal", ".sqlite-journal", ".gpkg-journal"}
 _SET_UP = {
     ".duckdb": "FROM duckdb_tables() WHERE schema_name = '_ploti' AND table_name = 'datasets'",
     ".sqlite": "SELECT name FROM sqlite_schema WHERE name = '_ploti_datasets'",
 }
+_SET_UP[".gpkg"] = _SET_UP[".sqlite"]
 
 
 def assert_whole(file: Path, feed: FakeFeed) -> None:
@@ -112,7 +113,7 @@ LATER_STEPS = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite", "gpkg"])
 def test_killed_at_every_named_step_it_goes_on_to_the_same_end(
     halves: tuple[FeedServer, FeedServer], tmp_path: Path, kind: str
 ) -> None:

@@ -159,6 +159,6 @@ def test_a_reader_keeps_its_version_and_the_commit_waits_for_it(feed: FakeFeed, 
 def test_a_file_that_is_no_database_is_refused_and_stays(feed: FakeFeed, file: Path) -> None:
     file.write_text("no database, but a text of some length\n" * 100)
     before = file.read_bytes()
-    with pytest.raises(SyncError, match="not a database"):
+    with pytest.raises(SyncError, match="no SQLite database"):
         synced.sync(feed, file)
     assert file.read_bytes() == before

@@ -45,6 +45,10 @@ def said_of_the_whole(name: str) -> Iterator[None]:
     except sqlite3.Error as error:
         if _code(error) == sqlite3.SQLITE_BUSY:
             raise DestinationBusy(f"{name} is in use by another program: {error}") from error
+        if _code(error) == sqlite3.SQLITE_NOTADB:
+            raise SyncError(
+                f"{name} is no SQLite database: name another file, or move this one away"
+            ) from error
         raise SyncError(f"{name} failed: {error}") from error
 
 

@@ -14,14 +14,25 @@ from ploti.errors import SyncError
 from ploti.model.ids import SubscriptionId
 from ploti.sync.destination import Session
 from ploti.sync.destinations.sqlite.faults import said_of_the_whole
+from ploti.sync.destinations.sqlite.layout import Layout
 from ploti.sync.destinations.sqlite.session import SQLiteSession
 from ploti.sync.locked import locked
+
+PLAIN = Layout()
 
 
 class SQLite:
     """The file at `path`, which other programs may read at any time, and write between syncs."""
 
-    def __init__(self, path: Path, *, subscription_id: SubscriptionId, lock_timeout: float) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        subscription_id: SubscriptionId,
+        lock_timeout: float,
+        layout: Layout = PLAIN,
+    ) -> None:
+        self._layout = layout
         self._path = path
         self._subscription_id = subscription_id
         self._lock_timeout = lock_timeout
@@ -37,7 +48,7 @@ class SQLite:
     @property
     def name(self) -> str:
         """How to call it in messages."""
-        return f"sqlite:{self._path}"
+        return f"{self._layout.kind}:{self._path}"
 
     @property
     def downloads(self) -> Path:
@@ -57,7 +68,7 @@ class SQLite:
     def session(self) -> Iterator[Session]:
         """The file, opened for writing."""
         with self._opened("rwc") as connection:
-            session = SQLiteSession(connection, self._engine, self._subscription_id)
+            session = self._session(connection)
             session.set_up()
             yield session
 
@@ -68,7 +79,10 @@ class SQLite:
             raise SyncError(f"There is no {self.name} yet: `ploti feeds sync` makes it")
         with self._opened("rw") as connection:
             connection.execute("PRAGMA query_only = ON")
-            yield SQLiteSession(connection, self._engine, self._subscription_id)
+            yield self._session(connection)
+
+    def _session(self, connection: sqlite3.Connection) -> SQLiteSession:
+        return SQLiteSession(connection, self._engine, self._layout, self._subscription_id)
 
     @contextmanager
     def _opened(self, mode: str) -> Iterator[sqlite3.Connection]:
@@ -79,4 +93,5 @@ class SQLite:
                 sqlite3.connect(address, uri=True, timeout=self._lock_timeout, isolation_level=None)
             ) as connection,
         ):
+            self._layout.prepare(connection)
             yield connection

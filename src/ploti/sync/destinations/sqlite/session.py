@@ -17,6 +17,7 @@ from ploti.model.schema import AddedColumn, Schema
 from ploti.model.wire import Instant
 from ploti.sync.destination import TableError, Transaction
 from ploti.sync.destinations.sqlite.faults import said_of_the_table
+from ploti.sync.destinations.sqlite.layout import Layout
 from ploti.sync.destinations.sqlite.tables import Tables
 from ploti.sync.held import Held, Holdings, State
 
@@ -50,7 +51,6 @@ _SET_UP = (
     """,
 )
 _NOW = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
-_RESERVED = "sqlite_"
 
 
 class SQLiteSession:
@@ -60,20 +60,22 @@ class SQLiteSession:
         self,
         connection: sqlite3.Connection,
         engine: duckdb.DuckDBPyConnection,
+        layout: Layout,
         subscription_id: SubscriptionId,
     ) -> None:
         self._connection = connection
-        self._engine = engine
+        self._layout = layout
+        self._tables = Tables(connection, engine, layout)
         self._subscription_id = subscription_id
 
     def set_up(self) -> None:
         """Make the tables of what is held, where they are not there."""
         if self._is_set_up():
             return
-        self._connection.execute("BEGIN IMMEDIATE")
-        for statement in _SET_UP:
-            self._connection.execute(statement)
-        self._connection.execute("COMMIT")
+        with self._begun("BEGIN IMMEDIATE"):
+            self._layout.set_up(self._connection)
+            for statement in _SET_UP:
+                self._connection.execute(statement)
 
     def _is_set_up(self) -> bool:
         found = self._connection.execute(
@@ -119,12 +121,18 @@ class SQLiteSession:
     def transaction(self) -> Iterator[Transaction]:
         """All that is done in the block, or nothing; a reader's sees one moment of the file."""
         is_reading = self._connection.execute("PRAGMA query_only").fetchone() == (1,)
-        self._connection.execute("BEGIN" if is_reading else "BEGIN IMMEDIATE")
-        tables = Tables(self._connection, self._engine)
-        transaction = SQLiteTransaction(self._connection, tables, self._subscription_id)
-        try:
+        transaction = SQLiteTransaction(
+            self._connection, self._tables, self._layout.own_names, self._subscription_id
+        )
+        with self._begun("BEGIN" if is_reading else "BEGIN IMMEDIATE"):
             yield transaction
             transaction.count_up()
+
+    @contextmanager
+    def _begun(self, begin: str) -> Iterator[None]:
+        self._connection.execute(begin)
+        try:
+            yield
             with said_of_the_table():
                 self._connection.execute("COMMIT")
         except BaseException:
@@ -138,10 +146,15 @@ class SQLiteTransaction:
     """One transaction of a session."""
 
     def __init__(
-        self, connection: sqlite3.Connection, tables: Tables, subscription_id: SubscriptionId
+        self,
+        connection: sqlite3.Connection,
+        tables: Tables,
+        own_names: tuple[str, ...],
+        subscription_id: SubscriptionId,
     ) -> None:
         self._connection = connection
         self._tables = tables
+        self._own_names = own_names
         self._subscription_id = subscription_id
         self._has_changed = False
 
@@ -164,8 +177,8 @@ class SQLiteTransaction:
 
     def _check_free(self, table: str, dataset_id: DatasetId) -> None:
         instead = f"sync with --dataset {dataset_id} --table-name NAME"
-        if table.lower().startswith(_RESERVED):
-            raise TableError(f"SQLite keeps names like {table} to itself: {instead}")
+        if table.lower().startswith(self._own_names):
+            raise TableError(f"the file's format keeps names like {table} to itself: {instead}")
         if self._tables.kind(table) is not None:
             raise TableError(
                 f"a table or view {table} that is not ploti's is in the way: rename it, or"

@@ -16,6 +16,7 @@ from ploti.model.sql import identifier
 from ploti.sync.destination import TableError
 from ploti.sync.destinations.sqlite import values
 from ploti.sync.destinations.sqlite.faults import said_of_the_table
+from ploti.sync.destinations.sqlite.layout import Layout
 from ploti.sync.parquet import Row, Rows
 
 _BATCH = 50_000
@@ -27,9 +28,12 @@ class Tables:
     DuckDB reads the files and computes digests; SQLite's own driver writes and reads the rows.
     """
 
-    def __init__(self, connection: sqlite3.Connection, engine: duckdb.DuckDBPyConnection) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, engine: duckdb.DuckDBPyConnection, layout: Layout
+    ) -> None:
         self._connection = connection
         self._engine = engine
+        self._layout = layout
 
     def kind(self, table: str) -> str | None:
         """`table`, `view` and so on, or None where nothing has this name."""
@@ -41,11 +45,12 @@ class Tables:
     def load(self, table: str, schema: Schema, file: Path) -> None:
         """Replace all rows; a table with the right columns stays, with what its owner added."""
         with said_of_the_table():
-            if _wanted(schema).items() <= self._columns(table).items():
+            if self._wanted(schema).items() <= self._columns(table).items():
                 self._connection.execute(f"DELETE FROM {identifier(table)}")
             else:
                 self._make(table, schema)
             self._insert(table, schema, Rows(self._engine, file).read(schema, values.written))
+            self._layout.changed(self._connection, table, schema)
 
     def apply(self, table: str, schema: Schema, file: Path) -> None:
         """Delete every record that the file names, then insert those that it says to keep."""
@@ -58,6 +63,7 @@ class Tables:
                 rows.record_ids(),
             )
             self._insert(table, schema, rows.upserts(schema, values.written))
+            self._layout.changed(self._connection, table, schema)
 
     def add_columns(self, table: str, columns: Sequence[AddedColumn]) -> None:
         """Add columns, null in every row; one that is there already stays."""
@@ -65,7 +71,7 @@ class Tables:
             have = {name.lower() for name in self._columns(table)}
             for column in columns:
                 if column.name.lower() not in have:
-                    kind = values.declared(column.type)
+                    kind = self._layout.declared(column.type)
                     self._connection.execute(
                         f"ALTER TABLE {identifier(table)} ADD {identifier(column.name)} {kind}"
                     )
@@ -73,7 +79,7 @@ class Tables:
     def drop(self, table: str) -> None:
         """Drop the table if it is there."""
         with said_of_the_table():
-            self._connection.execute(f"DROP TABLE IF EXISTS {identifier(table)}")
+            self._drop(table)
 
     def count(self, table: str) -> int:
         """The number of its rows."""
@@ -93,13 +99,12 @@ class Tables:
                 raise TableError(f"table {table} has no column {RECORD_ID}")
             found = self._connection.execute(_select(table, schema, have))
             while rows := found.fetchmany(_BATCH):
-                total = total.plus(self._digest(schema, rows))
+                total = total.plus(self._digest(schema, self._layout.unpack(schema, rows)))
         return total
 
     def _digest(self, schema: Schema, rows: list[Row]) -> Buckets:
         types = [pa.string(), *(values.arrow(each.type) for each in schema.columns)]
-        columns = zip(*rows, strict=True)
-        arrays = [pa.array(cells, kind) for cells, kind in zip(columns, types, strict=True)]
+        arrays = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(types)]
         self._engine.register("stored", pa.table(arrays, names=_names(schema)))
         own = {each.name: values.read(each.type, identifier(each.name)) for each in schema.columns}
         relation = f"(FROM stored WHERE {values.as_written(schema)})"
@@ -107,17 +112,21 @@ class Tables:
         return Buckets.from_sql(found)
 
     def _make(self, table: str, schema: Schema) -> None:
-        self._connection.execute(f"DROP TABLE IF EXISTS {identifier(table)}")
-        columns = [f"{identifier(RECORD_ID)} TEXT NOT NULL PRIMARY KEY"]
-        columns += [f"{identifier(c.name)} {values.declared(c.type)}" for c in schema.columns]
+        self._drop(table)
+        columns = [f"{identifier(c.name)} {self._layout.declared(c.type)}" for c in schema.columns]
+        columns = [*self._layout.identity, *columns]
         self._connection.execute(f"CREATE TABLE {identifier(table)} ({', '.join(columns)})")
+
+    def _drop(self, table: str) -> None:
+        self._layout.dropping(self._connection, table)
+        self._connection.execute(f"DROP TABLE IF EXISTS {identifier(table)}")
 
     def _insert(self, table: str, schema: Schema, rows: Iterable[Row]) -> None:
         names = _names(schema)
         self._connection.executemany(
             f"INSERT INTO {identifier(table)} ({', '.join(map(identifier, names))})"
             f" VALUES ({', '.join('?' * len(names))})",
-            rows,
+            self._layout.pack(schema, rows),
         )
 
     def _columns(self, table: str) -> dict[str, str]:
@@ -127,17 +136,17 @@ class Tables:
 
     def _check_columns(self, table: str, schema: Schema) -> None:
         have = self._columns(table)
-        for name, kind in _wanted(schema).items():
+        for name, kind in self._wanted(schema).items():
             if have.get(name, "missing") != kind:
                 raise TableError(f"column {name} of table {table} is {have.get(name, 'missing')}")
+
+    def _wanted(self, schema: Schema) -> dict[str, str]:
+        own = {column.name: self._layout.declared(column.type) for column in schema.columns}
+        return {RECORD_ID: "TEXT"} | own
 
 
 def _names(schema: Schema) -> list[str]:
     return [RECORD_ID, *(column.name for column in schema.columns)]
-
-
-def _wanted(schema: Schema) -> dict[str, str]:
-    return {RECORD_ID: "TEXT"} | {c.name: values.declared(c.type) for c in schema.columns}
 
 
 def _select(table: str, schema: Schema, have: dict[str, str]) -> str:

@@ -1,0 +1,49 @@
+"""How records are laid out in a SQLite file: column types, and what other programs go by."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from ploti.model.schema import Schema
+from ploti.sync.destinations.sqlite import values
+from ploti.sync.parquet import Row
+
+
+class Layout:
+    """Plain SQLite; a GeoPackage differs in what it overrides."""
+
+    kind = "sqlite"
+    """What addresses begin with."""
+
+    own_names: tuple[str, ...] = ("sqlite_",)
+    """What the names of no table of records may begin with."""
+
+    identity: tuple[str, ...] = ('"_ploti_record_id" TEXT NOT NULL PRIMARY KEY',)
+    """The columns by which rows are known."""
+
+    def declared(self, type_: str) -> str:
+        """The type that a column is declared with."""
+        return values.declared(type_)
+
+    def prepare(self, connection: sqlite3.Connection) -> None:
+        """Make a connection fit for the file."""
+
+    def set_up(self, connection: sqlite3.Connection) -> None:
+        """Make a new file what it is to be; raises SyncError where it is something else."""
+
+    def pack(self, schema: Schema, rows: Iterable[Row]) -> Iterable[Row]:
+        """Rows with WKB as rows to store."""
+        del schema
+        return rows
+
+    def unpack(self, schema: Schema, rows: list[Row]) -> list[Row]:
+        """Stored rows as rows with WKB; one that cannot be read is left out."""
+        del schema
+        return rows
+
+    def changed(self, connection: sqlite3.Connection, table: str, schema: Schema) -> None:
+        """Tell other programs of a table's new content."""
+
+    def dropping(self, connection: sqlite3.Connection, table: str) -> None:
+        """Take back what other programs were told of a table."""
