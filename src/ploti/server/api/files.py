@@ -55,7 +55,7 @@ class OutOfRange(Exception):
             304: "If-None-Match names its ETag",
             416: "Range names nothing that is in the file",
         },
-        QUERY: LINK_FIELDS,
+        QUERY: dict.fromkeys(LINK_FIELDS, "A part of the link, as it was given."),
         PROBLEMS: (Code.FORBIDDEN, Code.NOT_FOUND),
     },
 )

@@ -27,7 +27,7 @@ ALSO = "also"
 """In a handler's `opt`: statuses besides, with what each means."""
 
 QUERY = "query"
-"""In a handler's `opt`: names of query parameters that it judges by itself; each is needed."""
+"""In a handler's `opt`: query parameters that it judges by itself; each is needed, and told."""
 
 FILE = "file"
 DECLARATION = "declaration"
@@ -92,8 +92,14 @@ def _parameters(handler: HTTPRouteHandler, route: HTTPRoute, schemas: Schemas) -
     ]
     query = query_of(handler, frozenset(route.path_parameters))
     own: list[JsonSchema] = [
-        {"name": name, "in": "query", "required": True, "schema": schemas.of(str)}
-        for name in handler.opt.get(QUERY, ())
+        {
+            "name": name,
+            "in": "query",
+            "required": True,
+            "description": told,
+            "schema": schemas.of(str),
+        }
+        for name, told in handler.opt.get(QUERY, {}).items()
     ]
     return in_path + [_parameter(taken, schemas) for taken in query.values()] + own
 
