@@ -208,3 +208,11 @@ def test_a_geopackage_of_somebodys_keeps_its_layers(feed: FakeFeed, file: Path) 
     assert_equal(feed, file)
     assert len(read(file)) == len(ROWS)
     assert geopandas.read_file(file, layer="mine").crs == "EPSG:3857"
+
+
+def test_a_geopackage_is_no_plain_sqlite_destination(feed: FakeFeed, file: Path) -> None:
+    synced.sync(feed, file)
+    plain = file.with_suffix(".sqlite")
+    file.rename(plain)
+    with pytest.raises(SyncError, match="gpkg:FILE"):
+        synced.sync(feed, plain)

@@ -162,3 +162,15 @@ def test_a_file_that_is_no_database_is_refused_and_stays(feed: FakeFeed, file: P
     with pytest.raises(SyncError, match="no SQLite database"):
         synced.sync(feed, file)
     assert file.read_bytes() == before
+
+
+def test_a_table_of_as_many_columns_as_sqlite_has_is_kept_and_proved(file: Path) -> None:
+    feed = FakeFeed()
+    feed.join(PERMITS)
+    names = [f"c{number}" for number in range(1_999)]
+    schema = make_schema(**dict.fromkeys(names, "string"))
+    release(feed, {"rec_a": {"c1998": "last"}}, schema)
+    assert synced.sync(feed, file).datasets[0].reason is None
+    assert synced.query(file, "SELECT c1998 FROM permits") == [("last",)]
+    (found,) = verify(feed, synced.destination(file)).datasets
+    assert found.matches, found.detail

@@ -11,10 +11,9 @@ from ploti.errors import SyncError
 from ploti.model.schema import Schema
 from ploti.model.sql import identifier
 from ploti.sync.destinations.sqlite import wkb
-from ploti.sync.destinations.sqlite.layout import Layout
+from ploti.sync.destinations.sqlite.layout import GEOPACKAGE, Layout
 from ploti.sync.parquet import Row
 
-_APPLICATION = 0x47504B47  # "GPKG"
 _VERSION = 10300
 _WGS84 = (
     'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563,'
@@ -111,6 +110,9 @@ class GeoPackage(Layout):
 
     def prepare(self, connection: sqlite3.Connection) -> None:
         """Give it the functions that a layer's spatial index is kept by."""
+        is_new = connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
+        if not is_new and connection.execute("PRAGMA application_id").fetchone() != (GEOPACKAGE,):
+            raise SyncError("The file is a database, but no GeoPackage: sync to another file")
         connection.create_function("ST_IsEmpty", 1, _is_empty, deterministic=True)
         for place, name in enumerate(("ST_MinX", "ST_MaxX", "ST_MinY", "ST_MaxY")):
             edge = partial(_edge, place)
@@ -118,10 +120,8 @@ class GeoPackage(Layout):
 
     def set_up(self, connection: sqlite3.Connection) -> None:
         """Make a new file a GeoPackage."""
-        if connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION,):
-            if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is not None:
-                raise SyncError("The file is a database, but no GeoPackage: sync to another")
-            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
+            connection.execute(f"PRAGMA application_id = {GEOPACKAGE}")
             connection.execute(f"PRAGMA user_version = {_VERSION}")
         for statement in _SET_UP:
             connection.execute(statement)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
+from ploti.errors import SyncError
 from ploti.model.schema import Schema
 from ploti.sync.destinations.sqlite import values
 from ploti.sync.parquet import Row
+
+GEOPACKAGE = 0x47504B47  # "GPKG"
+"""The `application_id` of a GeoPackage."""
 
 
 class Layout:
@@ -27,10 +31,12 @@ class Layout:
         return values.declared(type_)
 
     def prepare(self, connection: sqlite3.Connection) -> None:
-        """Make a connection fit for the file."""
+        """Make a connection fit for the file; raises SyncError where that is of another kind."""
+        if connection.execute("PRAGMA application_id").fetchone() == (GEOPACKAGE,):
+            raise SyncError("The file is a GeoPackage: sync to gpkg:FILE, or to another file")
 
     def set_up(self, connection: sqlite3.Connection) -> None:
-        """Make a new file what it is to be; raises SyncError where it is something else."""
+        """Make a new file what it is to be."""
 
     def pack(self, schema: Schema, rows: Iterable[Row]) -> Iterable[Row]:
         """Rows with WKB as rows to store."""

@@ -20,6 +20,7 @@ from ploti.sync.destinations.sqlite.layout import Layout
 from ploti.sync.parquet import Row, Rows
 
 _BATCH = 50_000
+_GROUP = 100
 
 
 class Tables:
@@ -160,4 +161,10 @@ def _select(table: str, schema: Schema, have: dict[str, str]) -> str:
         name = identifier(column.name)
         cells.append(name)
         fitting.append(f"typeof({name}) IN ('null', '{values.storage(column.type)}')")
-    return f"SELECT {', '.join(cells)} FROM {identifier(table)} WHERE {' AND '.join(fitting)}"
+    return f"SELECT {', '.join(cells)} FROM {identifier(table)} WHERE {_all_of(fitting)}"
+
+
+def _all_of(conditions: list[str]) -> str:
+    """All of them in groups: SQLite takes no expression that is deeper than 1,000."""
+    groups = [conditions[at : at + _GROUP] for at in range(0, len(conditions), _GROUP)]
+    return " AND ".join(f"({' AND '.join(group)})" for group in groups)
