@@ -252,6 +252,7 @@ def test_a_full_disk_is_told_and_nothing_is_kept(api: Running) -> None:
         {"datasets": [f"ds_{number}" for number in range(1_001)]},
         {"topics": [f"not a topic {number}" for number in range(1_000)]},
         {"x" * 90_000: 1},
+        {"datasets": ["ds_a"], "name": "x" * 90_000},
     ],
 )
 def test_a_selection_has_bounds_and_an_error_repeats_little_of_it(

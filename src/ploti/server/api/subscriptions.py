@@ -25,7 +25,10 @@ _ONE = {PROBLEMS: (Code.NOT_FOUND,)}
 async def create_subscription(
     caller: NamedDependency[Caller], *, backend: NamedDependency[Backend]
 ) -> Subscription:
-    """Create a subscription; its log begins with an `added` for each dataset it delivers."""
+    """Create a subscription of up to 1,000 entries a list; its log begins with an `added` for each.
+
+    A path has 200 characters at most, and so has the name.
+    """
     new = await caller.body(NewSubscription)
     fresh, now = backend.ids.subscription(), backend.clock.now()
     return await caller.write(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ploti.errors import Fault, InvalidInput
 from ploti.model.ids import SubscriptionId
 from ploti.model.subscription import NewSubscription, Selection, Subscription, SubscriptionPatch
 from ploti.model.webhook import OffReason
@@ -14,6 +15,8 @@ from ploti.server.ports.rows import SubscriptionRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.change_membership import bring_subscription
 from ploti.server.service.read_subscriptions import find_subscription, show_subscription
+
+LONGEST_NAME = 200
 
 
 def create_subscription(
@@ -31,7 +34,7 @@ def create_subscription(
     row = SubscriptionRow(
         id=id,
         workspace_id=principal.workspace_id,
-        name=new.name,
+        name=_checked_name(new.name),
         selection=checked(new),
         created_at=now,
     )
@@ -57,7 +60,7 @@ def update_subscription(
     before = find_subscription(tx, principal, subscription_id)
     after = msgspec.structs.replace(
         before,
-        name=before.name if patch.name is UNSET else patch.name or "",
+        name=before.name if patch.name is UNSET else _checked_name(patch.name or ""),
         selection=checked(_patched(before.selection, patch)),
     )
     tx.subscriptions.save(after)
@@ -74,6 +77,15 @@ def delete_subscription(
     find_subscription(tx, principal, subscription_id)
     tx.webhooks.turn_off(OffReason.SUBSCRIPTION_DELETED, at=now, subscription=subscription_id)
     tx.subscriptions.delete(subscription_id)
+
+
+def _checked_name(name: str) -> str:
+    if len(name) > LONGEST_NAME:
+        message = f"has {len(name)} characters: {LONGEST_NAME} at most"
+        raise InvalidInput(
+            f"The name cannot be taken: it {message}", errors=(Fault("name", message),)
+        )
+    return name
 
 
 def _patched(selection: Selection, patch: SubscriptionPatch) -> Selection:
