@@ -88,6 +88,19 @@ def test_gdal_reads_the_layer_with_its_reference_system(feed: FakeFeed, file: Pa
     )
 
 
+def test_the_header_says_which_geometries_are_empty(feed: FakeFeed, file: Path) -> None:
+    synced.sync(feed, file)
+    found = synced.query(file, "SELECT name, hex(substr(geometry, 1, 8)) FROM permits")
+    of_26915 = "23690000"
+    assert dict(found) == {
+        "one": f"47500001{of_26915}",
+        "two": f"47500001{of_26915}",
+        "empty": f"47500011{of_26915}",
+        "no point": f"47500011{of_26915}",
+        "none": "",
+    }
+
+
 def test_a_dataset_of_longitudes_and_latitudes_is_in_4326(file: Path) -> None:
     feed = FakeFeed()
     feed.join(PERMITS)
