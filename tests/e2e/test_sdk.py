@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import io
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,7 @@ def test_a_program_needs_only_import_ploti_r177_r178(
     monkeypatch.setenv("PLOTI_API_URL", server.url)
     monkeypatch.setenv("PLOTI_API_KEY", server.key)
     monkeypatch.delattr(ploti, "feeds", raising=False)
+    monkeypatch.delitem(sys.modules, "ploti.sync.default", raising=False)  # another test's address
     [subscription] = ploti.feeds.subscriptions.list()
     page = ploti.feeds.subscriptions.events(subscription.id, cursor="evt_000000000001")
     [event] = page.events
