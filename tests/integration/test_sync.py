@@ -557,7 +557,7 @@ def test_a_second_client_is_refused(feed: FakeFeed, file: Path) -> None:
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(feed: FakeFeed, file: Path) -> None:
     file.write_text("my notes, not a database, for certain\n" * 400)
-    with pytest.raises(SyncError, match="cannot be opened"):
+    with pytest.raises(SyncError, match="is no DuckDB database: name another file"):
         synced.sync(feed, file)
     assert file.read_text().startswith("my notes")
 
