@@ -11,6 +11,7 @@ from ploti.model.schema import Column, Schema
 from ploti.model.sql import identifier, literal
 from ploti.server.build.diff import DIFF, nearness
 from ploti.server.build.matching.links import POSITION
+from ploti.server.build.matching.proof import SAMPLE
 from ploti.server.build.matching.question import (
     Budget,
     Continuation,
@@ -74,6 +75,18 @@ def link_keys_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> 
         f"FROM {snapshot} {single}) AS o "
         f"JOIN (SELECT kh, any_value(file_row_number) AS position FROM {shaped} {single}) AS n "
         "USING (kh)"
+    )
+
+
+def sample_keys_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str:
+    """The statement that links the records of the proof's sample alone, for keys there once."""
+    known = {column.name: column for column in base.columns}
+    key = ", ".join(base_value(known[name], shape.named_types[name]) for name in shape.key)
+    drawn = f"ORDER BY hash({RECORD_ID}), {RECORD_ID} LIMIT {SAMPLE}"
+    return (
+        f"INSERT INTO match_links SELECT file_row_number, record_id, {literal(Stage.KEY)}, NULL "
+        f"FROM (SELECT hash({key}) AS kh, {RECORD_ID} AS record_id FROM {snapshot} {drawn}) "
+        f"JOIN (SELECT kh, file_row_number FROM {shaped}) USING (kh)"
     )
 
 

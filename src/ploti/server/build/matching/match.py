@@ -78,13 +78,18 @@ def match_beyond(run: Run, question: Question) -> Report:
 def keys_suffice(counts: Counts, *, base_rows: int, new_rows: int, off: bool) -> bool:
     """Whether a plain join by a key that is there once in the new rows has said all.
 
-    Not where the base has a key twice (the join then counts wrong), where so many changed that the
-    keys may have been dealt anew, and, unless continuation is `off`, where enough went and came.
+    Not where the base has a key twice (the join then counts wrong), and, unless continuation is
+    `off`, where enough went and came.
     """
     least = max(LEAST_LEFT, LEAST_SHARE * base_rows)
-    if new_rows - base_rows != counts.added - counts.removed or counts.changed >= least:
+    if new_rows - base_rows != counts.added - counts.removed:
         return False
     return off or counts.removed < least or counts.added < LEAST_LEFT
+
+
+def keys_need_proof(counts: Counts, *, base_rows: int) -> bool:
+    """Whether so many records changed that their keys may have been dealt anew."""
+    return counts.changed >= max(LEAST_LEFT, LEAST_SHARE * base_rows)
 
 
 def runs_beyond(run: Run, question: Question, *, trusted: bool) -> bool:
