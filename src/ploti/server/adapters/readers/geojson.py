@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -27,7 +26,6 @@ _FEATURE_ID = "\x00id"  # the name of no property: those hold no NUL once they a
 _NOTHING = msgspec.Raw(b"null")
 _KNOWN = {"type", "id", "geometry", "properties", "bbox"}
 _ID_TYPES = {str, int, Number}
-_BYTE = re.compile(r"\(byte (\d+)\)")
 
 
 class _Feature(msgspec.Struct):
@@ -112,7 +110,9 @@ class _Reading:
                 try:
                     self._add(text)
                 except (ValueError, msgspec.DecodeError, RecursionError) as error:
-                    raise self._broken(error, text=text, stream=stream) from None
+                    raise stream.undecodable(
+                        error, text=text, what=f"feature {self._count:,}"
+                    ) from None
         self._flush()
         self._parts.close()
 
@@ -186,15 +186,6 @@ class _Reading:
 
     def _remark(self, remark: Remark) -> None:
         self._remarks.add(remark, place=f"feature {self._count:,}")
-
-    def _broken(self, error: Exception, *, text: bytes, stream: JsonStream) -> SourceError:
-        line = stream.line - text.count(b"\n")
-        start = stream.offset - len(text)
-        if isinstance(error, RecursionError):
-            reason = "it is nested too deep"
-        else:
-            reason = _BYTE.sub(lambda found: f"(byte {start + int(found[1]) + 1})", str(error))
-        return SourceError(f"feature {self._count:,} (line {line}) cannot be read: {reason}")
 
 
 def _find_repeated(text: bytes, properties: msgspec.Raw, values: dict[str, object]) -> str | None:

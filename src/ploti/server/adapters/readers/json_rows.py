@@ -22,7 +22,6 @@ from ploti.server.sources.raw import RawColumn, RawTable
 _BATCH_ROWS = 20_000
 _BATCH_BYTES = 16 << 20
 _SHOWN = 80
-_BYTE = re.compile(r"\(byte (\d+)\)")
 _values = msgspec.json.Decoder(dict[str, object], float_hook=Number)
 
 
@@ -108,7 +107,7 @@ class _Reading:
             try:
                 self._add(text)
             except (ValueError, msgspec.DecodeError, RecursionError) as error:
-                raise self._broken(error, text=text, stream=stream) from None
+                raise stream.undecodable(error, text=text, what=f"row {self._count:,}") from None
         self._flush()
         self._parts.close()
         if self._count and not self.columns.names:
@@ -156,15 +155,6 @@ class _Reading:
 
     def _remark(self, remark: Remark) -> None:
         self._remarks.add(remark, place=f"row {self._count:,}")
-
-    def _broken(self, error: Exception, *, text: bytes, stream: JsonStream) -> SourceError:
-        line = stream.line - text.count(b"\n")
-        start = stream.offset - len(text)
-        if isinstance(error, RecursionError):
-            reason = "it is nested too deep"
-        else:
-            reason = _BYTE.sub(lambda found: f"(byte {start + int(found[1]) + 1})", str(error))
-        return SourceError(f"row {self._count:,} (line {line}) cannot be read: {reason}")
 
 
 def _listed(stream: JsonStream, layer: str | None) -> Iterator[bytes]:

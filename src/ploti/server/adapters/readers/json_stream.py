@@ -25,6 +25,9 @@ _GUESS_WITHIN = 1 << 16
 _WRONG_GUESSES = 50
 
 
+_BYTE = re.compile(r"\(byte (\d+)\)")
+
+
 class JsonStream:
     """One JSON text in a file, taken from its front.
 
@@ -45,6 +48,16 @@ class JsonStream:
             pass
         if self._buffer.startswith(_BOM):
             self._at = len(_BOM)
+
+    def undecodable(self, error: Exception, *, text: bytes, what: str) -> SourceError:
+        """Why `text`, the value taken last, cannot be decoded, with its place in the file."""
+        line = self.line - text.count(b"\n")
+        start = self.offset - len(text)
+        if isinstance(error, RecursionError):
+            reason = "it is nested too deep"
+        else:
+            reason = _BYTE.sub(lambda found: f"(byte {start + int(found[1]) + 1})", str(error))
+        return SourceError(f"{what} (line {line}) cannot be read: {reason}")
 
     @property
     def offset(self) -> int:

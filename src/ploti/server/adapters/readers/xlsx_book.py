@@ -58,10 +58,10 @@ def _read(archive: Archive, member: str, handler: Handler) -> None:
 
 
 class _Elements:
-    """A handler that looks only at how elements begin."""
+    """A handler that looks at nothing; its kinds look at how elements begin."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        raise NotImplementedError
+        """Nothing begins here."""
 
     def end(self, name: str) -> None:
         """Nothing ends here."""
