@@ -88,6 +88,17 @@ class Drips:
             time.sleep(self.every)
 
 
+@dataclass
+class Holds:
+    """Answers nothing until it is let go."""
+
+    let_go: threading.Event
+
+    def __call__(self, handler: Handler) -> None:
+        self.let_go.wait()
+        handler.close_connection = True
+
+
 Answer = Callable[["Handler"], None]
 
 

@@ -8,11 +8,14 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from anyio.from_thread import BlockingPortal
 from tests.fakes import api
-from tests.fakes.api import Breaks, Drips, Reply, Server, problem
+from tests.fakes.api import Breaks, Drips, Holds, Reply, Server, problem
 
 import ploti
 from ploti.client import problems, transport
@@ -358,6 +361,30 @@ def test_a_client_goes_on_in_a_forked_process(server: Server, client: ploti.Clie
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert client.feeds.datasets.show("ds_a").title == "A"
+
+
+def test_a_call_that_nobody_waits_for_does_not_hold_up_the_end(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C falls between the start of a call and the wait for its answer."""
+    start, answered = BlockingPortal.start_task_soon, threading.Event()
+
+    def interrupted(portal: BlockingPortal, job: Any, *args: Any) -> Any:
+        started = start(portal, job, *args)
+        if isinstance(job, partial):
+            raise KeyboardInterrupt
+        return started
+
+    server.on(DATASET, Holds(answered))
+    client = ploti.Client(KEY, url=server.url, timeout=600)
+    monkeypatch.setattr(BlockingPortal, "start_task_soon", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        client.feeds.datasets.show("ds_a")
+    end = threading.Thread(target=client.close, daemon=True)
+    end.start()
+    end.join(60)
+    assert not end.is_alive()
+    answered.set()
 
 
 def test_a_closed_client_opens_anew(server: Server, client: ploti.Client) -> None:

@@ -85,7 +85,7 @@ class _Loop:
         if running is not None and self.process == os.getpid():
             portal, stack = running
             with stack:
-                portal.call(transport.close)
+                portal.call(_end, portal, transport)
 
     def _start(self) -> BlockingPortal:
         with self._lock:
@@ -94,3 +94,13 @@ class _Loop:
                 portal = stack.enter_context(start_blocking_portal(name="ploti"))
                 self._running = (portal, stack)
             return self._running[0]
+
+
+async def _end(portal: BlockingPortal, transport: Transport) -> None:
+    """Close the connections and cancel what still runs.
+
+    Ctrl-C may fall between a job's start and the wait for it: nobody waits for that job, and its
+    long poll must not hold up the way out.
+    """
+    await transport.close()
+    await portal.stop(cancel_remaining=True)
