@@ -22,7 +22,7 @@ from tests.fakes.feed import (
 
 from ploti.errors import DestinationBusy, SyncError
 from ploti.model.columns import RECORD_ID
-from ploti.model.digest import Cell
+from ploti.model.digest import Cell, bucket_of
 from ploti.model.ids import DatasetId, EventId
 from ploti.model.schema import AddedColumn, Schema
 from ploti.model.wire import Instant
@@ -171,6 +171,19 @@ def test_changes_applied_twice_are_applied_once(destination: Destination, tmp_pa
         with changing(destination) as transaction:
             transaction.apply("permits", SCHEMA, put(second.changes, tmp_path))
         assert_is(destination, second)
+
+
+def test_ids_are_told_by_bucket_as_they_stand_in_the_transaction(
+    destination: Destination, tmp_path: Path
+) -> None:
+    first, second = versions((SCHEMA, ONE), (SCHEMA, TWO))
+    load(destination, first, tmp_path)
+    with changing(destination) as transaction:
+        transaction.apply("permits", SCHEMA, put(second.changes, tmp_path))
+        assert sorted(transaction.record_ids("permits", range(256))) == sorted(TWO)
+        some = {bucket_of(each) for each in list(TWO)[:1]}
+        wanted = [each for each in TWO if bucket_of(each) in some]
+        assert sorted(transaction.record_ids("permits", some)) == sorted(wanted)
 
 
 def test_columns_are_added_once(destination: Destination, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ always those of one moment.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -51,6 +51,10 @@ class Transaction(Protocol):
 
     def count(self, table: str) -> int:
         """The number of its rows."""
+        ...
+
+    def record_ids(self, table: str, buckets: Collection[int]) -> list[str]:
+        """The ids of its rows that lie in these buckets of the digest, in any order."""
         ...
 
     def buckets(self, table: str, schema: Schema) -> Buckets:

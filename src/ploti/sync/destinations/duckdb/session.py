@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -178,6 +178,10 @@ class DuckDBTransaction:
     def count(self, table: str) -> int:
         """The number of its rows."""
         return self._tables.count(table)
+
+    def record_ids(self, table: str, buckets: Collection[int]) -> list[str]:
+        """The ids of its rows in these buckets."""
+        return self._tables.record_ids(table, buckets)
 
     def buckets(self, table: str, schema: Schema) -> Buckets:
         """The content digest of the table as it stands."""

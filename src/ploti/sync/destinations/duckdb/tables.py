@@ -5,7 +5,7 @@ There is no primary key: to delete by id and insert in one transaction is ten ti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -98,6 +98,17 @@ class Tables:
         """The number of its rows."""
         with said_of_the_table():
             return self._number(f"SELECT count(*) FROM {_place(table)}")
+
+    def record_ids(self, table: str, buckets: Collection[int]) -> list[str]:
+        """The ids of its rows in these buckets."""
+        name = f"{identifier(RECORD_ID)}::VARCHAR"
+        with said_of_the_table():
+            found = self._connection.execute(
+                f"SELECT {name} FROM {_place(table)}"
+                f" WHERE list_contains(?, left(sha256({name}), 2))",
+                [[f"{bucket:02x}" for bucket in buckets]],
+            )
+            return [str(each) for (each,) in found.fetchall()]
 
     def buckets(self, table: str, schema: Schema) -> Buckets:
         """The digest of the table; a value that is no value of its column's type counts as null."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -211,6 +211,10 @@ class SQLiteTransaction:
     def count(self, table: str) -> int:
         """The number of its rows."""
         return self._tables.count(table)
+
+    def record_ids(self, table: str, buckets: Collection[int]) -> list[str]:
+        """The ids of its rows in these buckets."""
+        return self._tables.record_ids(table, buckets)
 
     def buckets(self, table: str, schema: Schema) -> Buckets:
         """The content digest of the table as it stands."""

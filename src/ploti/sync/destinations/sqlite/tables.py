@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from ploti.model.columns import RECORD_ID
-from ploti.model.digest import NO_ROWS, Buckets, digest_sql
+from ploti.model.digest import NO_ROWS, Buckets, bucket_of, digest_sql
 from ploti.model.schema import AddedColumn, Schema
 from ploti.model.sql import identifier
 from ploti.sync.destination import TableError
@@ -87,6 +87,16 @@ class Tables:
         with said_of_the_table():
             found = self._connection.execute(f"SELECT count(*) FROM {identifier(table)}").fetchone()
             return int(found[0])
+
+    def record_ids(self, table: str, buckets: Collection[int]) -> list[str]:
+        """The ids of its rows in these buckets."""
+        with said_of_the_table():
+            found = self._connection.execute(
+                f"SELECT {identifier(RECORD_ID)} FROM {identifier(table)}"
+            )
+            return [
+                each for (each,) in found if isinstance(each, str) and bucket_of(each) in buckets
+            ]
 
     def buckets(self, table: str, schema: Schema) -> Buckets:
         """The digest of the table; a row with a value that is none of its type is left out.
