@@ -6,7 +6,7 @@ from ploti.model.event import EventType
 from ploti.model.ids import SubscriptionId, event_id
 from ploti.model.wire import Value
 from ploti.server.eventlog.paging import next_position, position, reach
-from ploti.server.eventlog.render import render
+from ploti.server.eventlog.render import render_list
 from ploti.server.membership.principal import Principal
 from ploti.server.ports.store import Transaction
 from ploti.server.service.page_lists import check_limit
@@ -45,9 +45,7 @@ def read_events(
     start = position(cursor, extent)
     reached = reach(start, extent)
     found = tx.log.page(subscription_id, after=start, up_to=reached, limit=limit, types=types)
-    events = b",".join(
-        render(seq, subscription_id=subscription_id, body=body, base=base) for seq, body in found
-    )
+    events = render_list(found, subscription_id=subscription_id, base=base)
     end = next_position(reached=reached, kept=[seq for seq, _ in found], limit=limit)
     text = b'{"events":[' + events + b'],"nextCursor":"' + event_id(end).encode() + b'"}'
     return EventPageText(text=text, cursor=start, next_cursor=end)

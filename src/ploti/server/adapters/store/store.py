@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from ploti.server.adapters.store.bodies import Bodies
 from ploti.server.adapters.store.builds import SqlBuilds
 from ploti.server.adapters.store.datasets import SqlDatasets
 from ploti.server.adapters.store.deliveries import SqlDeliveries
@@ -48,6 +49,7 @@ class SqliteStore:
         self._readers = open_readers(path, connections=_READERS)
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="store-write")
         self._reading = ThreadPoolExecutor(_READERS, thread_name_prefix="store-read")
+        self._bodies = Bodies()
         self._bells: list[Callable[[], None]] = []
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
@@ -74,7 +76,7 @@ class SqliteStore:
 
     def _read(self, work: Callable[[Transaction], T]) -> T:
         with self._readers.begin() as connection:
-            return work(_transaction(connection, SqlLog(connection)))
+            return work(_transaction(connection, SqlLog(connection, bodies=self._bodies)))
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
         with self._writer.begin() as connection:

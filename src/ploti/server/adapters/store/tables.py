@@ -233,6 +233,7 @@ feed_body = Table(
     Column("dataset_id", String, nullable=False),
     Column("linked_version", Integer),
     Column("data", Text, nullable=False),
+    sqlite_autoincrement=True,  # a number that was given is never another body's
 )
 
 feed_event = Table(

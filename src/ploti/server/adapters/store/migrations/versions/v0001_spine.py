@@ -224,6 +224,7 @@ def _logs() -> None:
         _word("dataset_id"),
         _number("linked_version", null=True),
         _text("data"),
+        sqlite_autoincrement=True,
     )
     op.create_table(
         "feed_event",
