@@ -16,7 +16,7 @@ from ploti.sync.held import State
 from ploti.sync.progress import Moment, Progress
 from ploti.sync.result import Result
 from ploti.sync.status import Status
-from ploti.sync.verify import Verified
+from ploti.sync.verify import Verification, Verified
 
 Subscription = Annotated[str, Parameter(help="The subscription's id.")]
 To = Annotated[str, Parameter(help="The destination: duckdb:FILE, sqlite:FILE or gpkg:FILE.")]
@@ -162,6 +162,9 @@ def verify(
     subscription: Subscription,
     *,
     to: To,
+    repair: Annotated[
+        bool, Parameter(negative=(), help="Replace the rows of what differs by the right ones.")
+    ] = False,
     lock_timeout: LockTimeout = calls.LOOK_TIMEOUT,
     json: Json = False,
 ) -> int:
@@ -171,21 +174,28 @@ def verify(
     table differs.
     """
     with Client() as client:
-        found = calls.verify(client, subscription, to=to, lock_timeout=lock_timeout)
+        found = calls.verify(client, subscription, to=to, repair=repair, lock_timeout=lock_timeout)
     if json:
         print_json(found)
     else:
         _show_verified(found)
+        if found.differing and not repair:
+            print_next(f"ploti feeds verify {subscription} --to {to} --repair")
     return found.exit_status
 
 
 def _show_verified(found: Verified) -> None:
-    words = {True: "equal", False: "differs", None: "not checked"}
     print_table(
         ["table", "version", "result", "detail"],
         [
-            [each.table, each.version, words[each.matches], None if each.matches else each.detail]
+            [each.table, each.version, _result(each), None if each.matches else each.detail]
             for each in found.datasets
         ],
         empty="No table has a version yet.",
     )
+
+
+def _result(found: Verification) -> str:
+    if found.repaired:
+        return "equal, repaired"
+    return {True: "equal", False: "differs", None: "not checked"}[found.matches]

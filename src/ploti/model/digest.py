@@ -82,12 +82,16 @@ class Buckets(NamedTuple):
         )
 
     @classmethod
-    def from_sql(cls, found: Iterable[tuple[str, int, int, int]]) -> Buckets:
-        """Buckets out of the rows that `digest_sql` gives."""
+    def from_sql(cls, found: Iterable[tuple[str | None, int, int, int]]) -> Buckets:
+        """Buckets out of the rows that `digest_sql` gives.
+
+        Rows without a record id, which no version has, count as rows of the first bucket.
+        """
         rows, sums = [0] * BUCKETS, [0] * BUCKETS
         for bucket, count, high, low in found:
-            number = int(bucket, 16)
-            rows[number], sums[number] = count, ((high << 64) + low) % _MODULUS
+            number = int(bucket or "0", 16)
+            rows[number] += count
+            sums[number] += 0 if bucket is None else ((high << 64) + low) % _MODULUS
         return cls(rows=tuple(rows), sums=tuple(sums))
 
 

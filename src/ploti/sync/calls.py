@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from ploti.client.connection import Client
 from ploti.errors import ConfigError, RateLimited, TransportError, Unavailable
 from ploti.model.ids import SubscriptionId, dataset_id
+from ploti.sync import repair as repairing
 from ploti.sync import status as status_of
 from ploti.sync import verify as verification
 from ploti.sync.destinations import LOCK_TIMEOUT, open_destination
@@ -102,9 +103,18 @@ def status(
 
 
 def verify(
-    client: Client, subscription_id: str, *, to: str, lock_timeout: float = LOOK_TIMEOUT
+    client: Client,
+    subscription_id: str,
+    *,
+    to: str,
+    repair: bool = False,
+    lock_timeout: float = LOOK_TIMEOUT,
+    observe: Observer = ignore,
 ) -> Verified:
-    """Compare every table of a destination with the version that it holds."""
+    """Compare every table of a destination with the version that it holds, and repair it if so."""
     subscription = SubscriptionId(subscription_id)
     destination = open_destination(to, subscription_id=subscription, lock_timeout=lock_timeout)
-    return verification.verify(ClientFeed(client, subscription), destination)
+    feed = ClientFeed(client, subscription)
+    if repair:
+        return repairing.repair(feed, destination, observe=observe)
+    return verification.verify(feed, destination, observe=observe)

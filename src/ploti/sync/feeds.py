@@ -77,8 +77,16 @@ class Feeds(ClientFeeds):
 
         return status(self._client, subscription_id, to=to, lock_timeout=lock_timeout)
 
-    def verify(self, subscription_id: str, *, to: str, lock_timeout: float = 5.0) -> Verified:
-        """Compare every table of a destination with the version that it holds."""
+    def verify(
+        self, subscription_id: str, *, to: str, repair: bool = False, lock_timeout: float = 5.0
+    ) -> Verified:
+        """Compare every table of a destination with the version that it holds.
+
+        With `repair` those that differ are made equal: the rows of the digest buckets that differ
+        are replaced by the snapshot's.
+        """
         from ploti.sync.calls import verify  # noqa: PLC0415 - loads the database
 
-        return verify(self._client, subscription_id, to=to, lock_timeout=lock_timeout)
+        return verify(
+            self._client, subscription_id, to=to, repair=repair, lock_timeout=lock_timeout
+        )

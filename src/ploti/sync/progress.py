@@ -25,6 +25,7 @@ class Moment(StrEnum):
     LEAVING = "leaving"
     RELOADING = "reloading"
     RETRYING = "retrying"
+    CHECKING = "checking"
 
 
 class Progress(Value, kw_only=True):

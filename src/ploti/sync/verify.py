@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
+import msgspec
+
 from ploti.errors import ApiError, ExitStatus, Forbidden, RateLimited, SyncError, Unauthenticated
 from ploti.errors import Unavailable as ServerUnavailable
 from ploti.model.digest import PREFIX, Buckets
@@ -11,6 +15,7 @@ from ploti.model.wire import Value
 from ploti.sync.destination import Destination, Session, TableError
 from ploti.sync.feed import Feed
 from ploti.sync.held import Held, State
+from ploti.sync.progress import Moment, Observer, Progress, ignore
 
 _SHOWN = 5
 
@@ -19,7 +24,8 @@ class Verification(Value, kw_only=True):
     """What was found about one table.
 
     `matches` is None where the version's digest could not be had; `buckets` are the numbers of
-    those that differ (0 to 255: the first byte of the record id's SHA-256).
+    those that differ (0 to 255: the first byte of the record id's SHA-256); `repaired` is whether
+    the table differed and was made equal.
     """
 
     dataset_id: DatasetId
@@ -28,12 +34,30 @@ class Verification(Value, kw_only=True):
     matches: bool | None
     buckets: list[int]
     detail: str
+    repaired: bool = False
 
 
 class Verified(Value, kw_only=True):
     """All tables that hold a version."""
 
     datasets: list[Verification]
+
+    @property
+    def differing(self) -> dict[DatasetId, list[int]]:
+        """The buckets that differ, of every table that does; none where it cannot be looked at."""
+        return {each.dataset_id: each.buckets for each in self.datasets if each.matches is False}
+
+    def after_repair(self, again: Verified) -> Verified:
+        """This, with what was found of the tables that were repaired since."""
+        later = {each.dataset_id: each for each in again.datasets}
+        return Verified(
+            datasets=[
+                msgspec.structs.replace(later[each.dataset_id], repaired=True)
+                if later.get(each.dataset_id) and later[each.dataset_id].matches
+                else later.get(each.dataset_id, each)
+                for each in self.datasets
+            ]
+        )
 
     @property
     def exit_status(self) -> ExitStatus:
@@ -44,11 +68,28 @@ class Verified(Value, kw_only=True):
         return ExitStatus.BEHIND if None in found else ExitStatus.DONE
 
 
-def verify(feed: Feed, destination: Destination) -> Verified:
-    """Compare every table with the version that it holds."""
+def verify(
+    feed: Feed,
+    destination: Destination,
+    *,
+    only: Container[DatasetId] | None = None,
+    observe: Observer = ignore,
+) -> Verified:
+    """Compare every table, or those of some datasets, with the version that it holds."""
+    found: list[Verification] = []
     with destination.reading() as session:
         held = [each for each in session.holdings().datasets.values() if _has_rows(each)]
-        return Verified(datasets=[_verify_one(feed, session, each) for each in held])
+        for number, each in enumerate(held, 1):
+            if only is None or each.dataset_id in only:
+                observe(_checking(each, f"table {each.table}, {number} of {len(held)}"))
+                found.append(_verify_one(feed, session, each))
+    return Verified(datasets=found)
+
+
+def _checking(held: Held, detail: str) -> Progress:
+    return Progress(
+        moment=Moment.CHECKING, detail=detail, dataset_id=held.dataset_id, version=held.version
+    )
 
 
 def _has_rows(held: Held) -> bool:

@@ -33,10 +33,10 @@ from ploti.sync.steps import Alter, Apply, Await, Keep, Leave, Load, Skip, Step
 _LEFT = (NotSubscribed, OutsideCoverage, NotDeliverable, NotFound)
 """Answers that say that the dataset has left meanwhile (R-141)."""
 
-_OF_THE_RUN = (Unauthenticated, Forbidden, RateLimited, Unavailable)
+OF_THE_RUN = (Unauthenticated, Forbidden, RateLimited, Unavailable)
 """Answers that concern every dataset: they end the run."""
 
-_FAULTS = (ApiError, FileError, TableError)
+FAULTS = (ApiError, FileError, TableError)
 """What may be wrong with one dataset, but for the answers above."""
 
 
@@ -122,9 +122,9 @@ class Work:
         )
         try:
             self._load_version(step, not_yet)
-        except _OF_THE_RUN:
+        except OF_THE_RUN:
             raise
-        except _FAULTS as error:
+        except FAULTS as error:
             self._mark(State.NEEDS_LOAD, step, error, not_yet)
         finally:
             self._downloads.clear()
@@ -133,11 +133,11 @@ class Work:
         """Load the version that the step names; where that fails, the current one, once (S-18)."""
         try:
             self._load_version(step, finish)
-        except _OF_THE_RUN:
+        except OF_THE_RUN:
             raise
         except _LEFT as error:
             self._mark(State.LEAVING, step, error, finish)
-        except _FAULTS as error:
+        except FAULTS as error:
             if step.version is None:
                 self._mark(State.NEEDS_LOAD, step, error, finish)
                 return
@@ -190,12 +190,12 @@ class Work:
             if load is None:
                 self._apply(chain, versions, finish)
                 return
-        except _OF_THE_RUN:
+        except OF_THE_RUN:
             raise
         except _LEFT as error:
             self._mark(State.LEAVING, last, error, finish)
             return
-        except _FAULTS as error:
+        except FAULTS as error:
             load = _load_instead(last, None, str(error))
         self._load(load, finish)
 
