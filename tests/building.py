@@ -27,6 +27,7 @@ from ploti.server.build.candidate import (
 )
 from ploti.server.service.build_version import build_version
 from ploti.server.sources.declaration import Declaration, parse_declaration
+from tests.fakes.builds import gone_of
 
 HISTORIES = Path(__file__).parents[2] / "shared" / "data"
 MIB = 1 << 20
@@ -67,7 +68,7 @@ class Dataset:
             folder=str(folder),
         )
         self.built_in = folder
-        reads = [str(source), *([self.base.snapshot] if self.base else [])]
+        reads = [str(source), *(self.base.files if self.base else [])]
         with DuckEngine(
             str(folder), reads=reads, memory_limit=512 * MIB, threads=self.threads
         ) as engine:
@@ -87,6 +88,7 @@ class Dataset:
             row_count=built.row_count,
             snapshot=str(self.path(built, FileRole.SNAPSHOT)),
             buckets=built.buckets,
+            gone=gone_of(built, self.built_in),
         )
         self.candidate = built
         return built

@@ -34,7 +34,14 @@ class Builds:
         self._orders = 0
 
     def build(
-        self, state: Path | bytes, *, name: str = "state.csv", always: bool = False
+        self,
+        state: Path | bytes,
+        *,
+        name: str = "state.csv",
+        always: bool = False,
+        gone_since: int = 0,
+        matched_to: Base | None = None,
+        threads: int = 1,
     ) -> BuildResult:
         """Build one state; a candidate with files becomes the base of the next."""
         self._orders += 1
@@ -54,9 +61,12 @@ class Builds:
             source_name=source.name,
             folder=str(folder),
             always=always,
+            gone_since=gone_since,
+            matched_to=matched_to,
         )
-        reads = [str(source), *([self.base.snapshot] if self.base else [])]
-        with DuckEngine(str(folder), reads=reads, memory_limit=MEMORY, threads=1) as engine:
+        read = [base for base in (self.base, matched_to) if base]
+        reads = [str(source), *(path for base in read for path in base.files)]
+        with DuckEngine(str(folder), reads=reads, memory_limit=MEMORY, threads=threads) as engine:
             result = build_version(order, readers=READERS, engine=engine)
         if isinstance(result, Candidate) and result.files:
             self.base = self._as_base(result, folder, version=self._orders)
@@ -96,4 +106,11 @@ class Builds:
             row_count=result.row_count,
             snapshot=self.file(result, FileRole.SNAPSHOT),
             buckets=result.buckets,
+            gone=gone_of(result, folder),
         )
+
+
+def gone_of(result: Candidate, folder: Path) -> str | None:
+    """The path of a candidate's list of removed records, if it has one."""
+    names = [file.name for file in result.files if file.role is FileRole.GONE]
+    return str(folder / names[0]) if names else None

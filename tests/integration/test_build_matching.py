@@ -12,6 +12,7 @@ from tests.unit.matching.tables import permits
 from ploti.model.event import HoldReason
 from ploti.server.adapters.engine.duck import DuckEngine
 from ploti.server.build.candidate import BuildResult, Candidate
+from ploti.server.build.limits import Limit
 from ploti.server.build.matching.question import OverBudget
 from ploti.server.release.decide import review
 from ploti.server.sources.declaration import Holds
@@ -82,7 +83,7 @@ def test_a_matching_that_runs_past_its_budget_holds_for_processing_r075(
     builds, _ = first(tmp_path)
 
     def no_room(_engine: DuckEngine, sql: str) -> list[tuple[object, ...]]:
-        raise OverBudget("the matching needs more memory than the build has")
+        raise OverBudget("the matching needs more memory than the build has", limit=Limit.MEMORY)
 
     monkeypatch.setattr(DuckEngine, "match", no_room)
     built, reason = reviewed(builds.build(csv(renamed())), builds)

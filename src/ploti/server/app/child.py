@@ -49,7 +49,8 @@ def _do(order: Order, memory: int) -> Result:
 
 def _reads(order: Order) -> list[str]:
     if isinstance(order, BuildOrder):
-        return [order.source, *([order.base.snapshot] if order.base else [])]
+        bases = (order.base, order.matched_to)
+        return [order.source, *(path for base in bases if base for path in base.files)]
     return [file.path for file in order.files]
 
 

@@ -9,21 +9,30 @@ from ploti.model.ids import DatasetId
 from ploti.model.schema import Schema, SchemaChange
 from ploti.model.version import BucketDigest, Counts
 from ploti.model.wire import Value
+from ploti.server.build.limits import Limit
 from ploti.server.build.measures import Measures
 from ploti.server.sources.declaration import Declaration
 
 
 class FileRole(StrEnum):
-    """What a file of a version is; `listing` is the changes as JSON lines for the API's pages."""
+    """What a file of a version is.
+
+    `listing` is the changes as JSON lines for the API's pages. `gone` is never shown: the records
+    removed lately, whose keys give them their ids again.
+    """
 
     SNAPSHOT = "snapshot"
     CHANGES = "changes"
     SCHEMA = "schema"
     LISTING = "listing"
+    GONE = "gone"
 
 
 class Base(Value, kw_only=True):
-    """The version that the build starts from; `snapshot` is a path that the child may read."""
+    """The version that the build starts from; `snapshot` is a path that the child may read.
+
+    `gone` is that of the records removed lately, None where there are none.
+    """
 
     version: int
     schema: Schema
@@ -31,6 +40,12 @@ class Base(Value, kw_only=True):
     row_count: int
     snapshot: str
     buckets: list[BucketDigest]
+    gone: str | None = None
+
+    @property
+    def files(self) -> list[str]:
+        """What there is to read."""
+        return [self.snapshot, *([self.gone] if self.gone else [])]
 
 
 class BuildOrder(Value, kw_only=True, tag="build"):
@@ -38,6 +53,9 @@ class BuildOrder(Value, kw_only=True, tag="build"):
 
     With `always` it is a version to load, even where nothing differs; `restores` is the older
     version of which the source is the snapshot, and whose content the candidate takes (S-23).
+    The state is matched to the records of `matched_to` where that is not the base (S-21).
+    `lifted` is the limit that does not bind this build's matching (S-26).
+    A record removed in the version `gone_since` or later has its id again when its key comes back.
     `source` is the path of the fetched bytes, `source_name` what they were called (`a.csv`), and
     `folder` an empty folder of the child's own, in which it leaves the candidate's files.
     """
@@ -51,6 +69,14 @@ class BuildOrder(Value, kw_only=True, tag="build"):
     folder: str
     always: bool = False
     restores: Base | None = None
+    matched_to: Base | None = None
+    gone_since: int = 0
+    lifted: Limit | None = None
+
+    @property
+    def start(self) -> Base | None:
+        """The version whose records the state is matched to."""
+        return self.matched_to or self.base
 
 
 class BuiltFile(Value, kw_only=True):
@@ -84,9 +110,9 @@ class Candidate(Value, kw_only=True, tag="candidate"):
     """A built state, not yet decided.
 
     `state_digest` tells two states of a source apart whatever ids their records got. With
-    `unmatched`, which says why the matching ended early, there are no counts, digest or files, and
-    the candidate can only be discarded. `before` and `after` measure the base and this, where
-    there are both. A first version and one with a MAJOR change have no changes file (S-15).
+    `unmatched`, which says why the matching ended early, there are no counts, digest or files;
+    `limit` is the one that it broke. `before` and `after` measure the base and this, where there
+    are both. A first version and one with a MAJOR change have no changes file (S-15).
     """
 
     schema: Schema
@@ -100,6 +126,7 @@ class Candidate(Value, kw_only=True, tag="candidate"):
     findings: list[Finding]
     key_fault: KeyFault | None
     unmatched: str | None = None
+    limit: Limit | None = None
     before: Measures | None = None
     after: Measures | None = None
 

@@ -22,6 +22,9 @@ DIFF = "diff"
 Box = tuple[float, float, float, float]
 """Least x and y, greatest x and y."""
 
+RETURNED = "returned"
+"""The table of added rows whose records were removed lately: `position`, and their `record_id`."""
+
 _EXAMPLES = 5
 
 
@@ -83,6 +86,9 @@ COUNTS_SQL = f"""
 """
 """SQL of one row: records added, changed, removed."""
 
+RETURNED_SQL = f"SELECT count(*) FROM {RETURNED}"
+"""SQL of one row: how many of the added records came back."""
+
 TOUCHED_SQL = f"""
     SELECT base_pos, new_pos IS NULL AS removed FROM {DIFF}
     WHERE base_pos IS NOT NULL ORDER BY base_pos
@@ -91,10 +97,11 @@ TOUCHED_SQL = f"""
 
 
 def added_rows(shaped: str) -> str:
-    """A relation of the shaped rows that are new records."""
+    """A relation of the shaped rows that are new records; those that came back are none."""
     return (
         f"(SELECT state.* FROM {shaped} AS state JOIN {DIFF}"
-        " ON state.file_row_number = diff.new_pos WHERE diff.base_pos IS NULL)"
+        f" ON state.file_row_number = diff.new_pos WHERE diff.base_pos IS NULL"
+        f" AND diff.new_pos NOT IN (SELECT position FROM {RETURNED}))"
     )
 
 

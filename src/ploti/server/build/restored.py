@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from ploti.model.columns import RECORD_ID
 from ploti.model.sql import identifier
 from ploti.server.build.candidate import Base
 from ploti.server.build.diff import snapshot_relation
 
 
-def counts_sql(before: Base, after: Base, *, identity: str) -> str:
+def counts_sql(before: Base, after: Base) -> str:
     """SQL of one row: records added, changed, removed from one snapshot to the other."""
-    own = identifier(identity)
+    own = RECORD_ID
     both = f"a.{own} IS NOT NULL AND b.{own} IS NOT NULL"
     return (
         f"SELECT count(*) FILTER (b.{own} IS NULL),"
@@ -24,6 +25,12 @@ def no_rows_sql(content: Base) -> str:
     """SQL of no rows with the columns of a version."""
     columns = ", ".join(identifier(column.name) for column in content.schema.columns)
     return f"SELECT {columns} FROM {snapshot_relation(content.snapshot)} WHERE false"
+
+
+def no_records_sql(content: Base) -> str:
+    """SQL of no records, with their ids and the columns of a version."""
+    columns = ", ".join(identifier(column.name) for column in content.schema.columns)
+    return f"SELECT {columns}, {RECORD_ID} FROM {snapshot_relation(content.snapshot)} WHERE false"
 
 
 NO_PLACES_SQL = "SELECT 0::BIGINT AS base_pos, false AS removed WHERE false"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from ploti.model.digest import Buckets
 from ploti.model.schema import Schema
 from ploti.server.build.candidate import Base, BuiltFile, FileRole
 from ploti.server.build.diff import Box
+from ploti.server.build.matching.question import Run
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawColumn, RawGeometry, RawKind, RawTable
 
@@ -55,15 +57,17 @@ class NextVersion(NamedTuple):
 
     `recast` is SQL of each column over the base's, where the columns are not the base's own.
     `changed` and `added` are SQL of rows under the dataset's names, in the order in which they
-    come in the snapshot; `touched` is SQL of the base's rows (`base_pos`) that change or are
-    `removed`, and `added_rows` how many are added. With `same_keys` a changed record keeps its key,
-    which is proved. A version to be loaded has no changes file.
+    come in the snapshot; `returned` of rows with the ids that they have last, in the order of
+    these: they come between the base's, and count as added. `touched` is SQL of the base's rows
+    (`base_pos`) that change or are `removed`, and `added_rows` how many are added. With `same_keys`
+    a changed record keeps its key, which is proved. A version to be loaded has no changes file.
     """
 
     base: Base
     recast: Mapping[str, str] | None
     touched: str
     changed: str
+    returned: str
     added: str
     added_rows: int
     same_keys: bool
@@ -105,8 +109,8 @@ class Engine(Protocol):
         """The rows of a small result."""
         ...
 
-    def match(self, sql: str) -> list[tuple[object, ...]]:
-        """The rows of a statement of the matching; raises OverBudget where memory is short."""
+    def matching(self) -> AbstractContextManager[Run]:
+        """What runs the statements of a matching; it raises OverBudget past a limit."""
         ...
 
     def keep(self, sql: str, *, name: str) -> Kept:
@@ -126,6 +130,10 @@ class Engine(Protocol):
         ...
 
     def write_csv(self, sql: str, *, role: FileRole, rows: int) -> BuiltFile:
+    def write_table(self, sql: str, *, role: FileRole, name: str) -> BuiltFile:
+        """Write the rows of a query, in its order, as a Parquet file of this name."""
+        ...
+
         """Write the rows of a query as CSV: a header, null as nothing and empty text as `""`."""
         ...
 

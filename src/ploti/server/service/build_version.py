@@ -32,10 +32,23 @@ from ploti.server.build.candidate import (
     KeyFault,
     Unchanged,
 )
+from ploti.server.build.gone import (
+    GONE_FILE,
+    Gone,
+    and_also,
+    going_rows,
+    gone_before,
+    gone_sql,
+    ids_of,
+    missing_rows,
+    removed_rows,
+    returned_sql,
+)
 from ploti.server.build.layout import EXPORTED, LISTED
+from ploti.server.build.matching.question import Continuation
 from ploti.server.ports.building import Engine, NextVersion, Reader, Written
-from ploti.server.service.match_state import Matched, count_differences, match_state
-from ploti.server.service.measure_version import find_hints, find_one_column, measure
+from ploti.server.service.match_state import Matched, Sides, count_differences, match_state
+from ploti.server.service.measure_version import count_between, find_hints, find_one_column, measure
 from ploti.server.service.shape_state import State, shape_state
 
 
@@ -96,31 +109,100 @@ def _first(work: _Work) -> Candidate:
 
 def _next(work: _Work, base: Base) -> Candidate | Unchanged:
     state, order, engine = work.state, work.order, work.engine
+    start = order.start or base
     change = compare(
         base.schema, state.schema, base_version=SchemaVersion.parse(base.schema_version)
     )
-    matched = match_state(state, base, order.declaration, engine, fault=work.fault)
+    gone = _gone_lately(work, base, start)
+    matched = match_state(_sides(work, start, gone), engine, fault=work.fault)
     candidate = _candidate(work, change=change, matched=matched)
     if matched.unmatched:
         return candidate
-    counts = count_differences(engine)
-    if not counts.total and change is None and not order.always:
-        return Unchanged(state_digest=state.digest)
-    step = NextVersion(
-        base=base,
-        recast=shape.recast(state.shape, base.schema),
-        touched=diff.TOUCHED_SQL,
-        changed=diff.changed_sql(work.shaped, state.shape),
-        added=work.ordered(diff.added_rows(work.shaped)),
-        added_rows=counts.added,
-        same_keys=matched.same_keys,
-        with_changes=not order.always and (change is None or change.level is not Level.MAJOR),
-    )
+    differences = count_differences(engine)
+    unchanged = Unchanged(state_digest=state.digest)
+    if start is base and not differences.total and change is None and not order.always:
+        return unchanged
+    step = _step(work, start, added=differences.added, same_keys=matched.same_keys, change=change)
     written = engine.write_next(step, schema=state.schema, version=order.version)
-    built = _written(candidate, work, written=written, counts=counts)
-    explained = find_one_column(engine, state, base, counts=counts)
+    snapshot = f"{order.folder}/{written.snapshot.name}"
+    counts = differences
+    if start is not base:
+        counts = count_between(engine, base, snapshot, schema=state.schema)
+        if not counts.total and change is None and not order.always:
+            return unchanged
+    files = _gone_files(work, base, snapshot, gone)
+    built = _written(candidate, work, written=written, counts=counts, more=files)
+    explained = find_one_column(engine, state, start, counts=differences)
     built = msgspec.structs.replace(built, findings=[*built.findings, *explained])
-    return with_measures(built, base, f"{order.folder}/{written.snapshot.name}", engine)
+    return with_measures(built, base, snapshot, engine)
+
+
+def _sides(work: _Work, start: Base, gone: Gone | None) -> Sides:
+    return Sides(
+        state=work.state,
+        base=start,
+        gone=gone,
+        continuation=Continuation(work.order.declaration.continuation),
+        lifted=work.order.lifted,
+    )
+
+
+def _step(
+    work: _Work, start: Base, *, added: int, same_keys: bool, change: SchemaChange | None
+) -> NextVersion:
+    order, shaped, shape_ = work.order, work.shaped, work.state.shape
+    loaded = order.always or start is not order.base
+    back = cast("int", work.engine.rows(diff.RETURNED_SQL)[0][0])
+    return NextVersion(
+        base=start,
+        recast=shape.recast(shape_, start.schema),
+        touched=diff.TOUCHED_SQL,
+        changed=diff.changed_sql(shaped, shape_),
+        returned=returned_sql(shaped, shape_),
+        added=work.ordered(diff.added_rows(shaped)),
+        added_rows=added - back,
+        same_keys=same_keys,
+        with_changes=not loaded and (change is None or change.level is not Level.MAJOR),
+    )
+
+
+def _gone_lately(work: _Work, base: Base, start: Base) -> Gone | None:
+    """The records that may come back; those that only the base has too, where another is matched.
+
+    What the base alone has counts as removed by the version that was released again (S-21).
+    """
+    key = work.state.shape.key
+    if list(key) != start.schema.key_columns:
+        return None
+    gone = gone_before(base, since=work.order.gone_since, key=key)
+    if start is base:
+        return gone
+    missing = missing_rows(base.snapshot, start.snapshot)
+    removed = removed_rows(base.schema, missing, key=key, version=work.order.version)
+    return and_also(gone, removed, key=key)
+
+
+def _gone_files(work: _Work, base: Base, snapshot: str, gone: Gone | None) -> list[BuiltFile]:
+    """The list of records removed lately that this version carries on, if there are any."""
+    key, order = work.state.shape.key, work.order
+    if order.start is order.base:
+        removed = removed_rows(
+            base.schema, going_rows(base.snapshot), key=key, version=order.version
+        )
+        listed = and_also(gone, removed, key=key)
+        return write_gone(work.engine, listed, back=diff.RETURNED)
+    listed = gone_before(base, since=order.gone_since, key=key)
+    missing = missing_rows(base.snapshot, snapshot)
+    removed = removed_rows(base.schema, missing, key=key, version=order.version)
+    return write_gone(work.engine, and_also(listed, removed, key=key), back=ids_of(snapshot))
+
+
+def write_gone(engine: Engine, gone: Gone | None, *, back: str) -> list[BuiltFile]:
+    """Write a list of records removed lately, unless it is empty."""
+    if gone is None:
+        return []
+    file = engine.write_table(gone_sql(gone, back=back), role=FileRole.GONE, name=GONE_FILE)
+    return [file] if file.rows else []
 
 
 def _candidate(
@@ -139,16 +221,25 @@ def _candidate(
         findings=[*work.state.findings, *(matched.findings if matched else ())],
         key_fault=work.told_fault,
         unmatched=matched.unmatched if matched else None,
+        limit=matched.limit if matched else None,
     )
 
 
-def _written(candidate: Candidate, work: _Work, *, written: Written, counts: Counts) -> Candidate:
+def _written(
+    candidate: Candidate,
+    work: _Work,
+    *,
+    written: Written,
+    counts: Counts,
+    more: Sequence[BuiltFile] = (),
+) -> Candidate:
     order, engine = work.order, work.engine
     schema = _with_types(candidate.schema, written.geometry_types)
     files = [
         *(file for file in (written.snapshot, written.changes) if file),
         *export_files(schema, order, engine, written=written),
         schema_file(schema, order.base, candidate.schema_change, engine),
+        *more,
     ]
     return msgspec.structs.replace(
         candidate,

@@ -173,7 +173,12 @@ async def carry_out(
             for _ in range(_ROUNDS):
                 job = await parts.store.read(
                     partial(
-                        prepare, attempt=opened[-1], source=source, always=always, restores=restores
+                        prepare,
+                        attempt=opened[-1],
+                        now=parts.clock.now(),
+                        source=source,
+                        always=always,
+                        restores=restores,
                     )
                 )
                 ended = await _round(parts, job, arrival, dry_run=dry_run)
@@ -246,10 +251,9 @@ async def _round(parts: Parts, job: Job, arrival: Arrival, *, dry_run: bool) -> 
 
 async def _build(parts: Parts, job: Job, fetched: Fetched, folder: str) -> BuildResult:
     async with AsyncExitStack() as stack:
-        base = job.base
-        if base is not None:
-            snapshot = await stack.enter_async_context(parts.blobs.local(base.snapshot))
-            base = replace(base, snapshot=snapshot)
+        base, matched_to = [
+            each and await _brought(parts.blobs, each, stack) for each in (job.base, job.matched_to)
+        ]
         source = await stack.enter_async_context(parts.blobs.local(fetched.blob.name))
         order = BuildOrder(
             dataset_id=job.dataset.id,
@@ -262,10 +266,20 @@ async def _build(parts: Parts, job: Job, fetched: Fetched, folder: str) -> Build
             always=job.always,
             restores=job.restores and replace(job.restores, snapshot=source),
         )
+            matched_to=matched_to,
+            gone_since=job.gone_since,
+            lifted=job.lifted,
         return await parts.builder.build(order)
 
 
 async def adopt_files(
+async def _brought(blobs: Blobs, base: Base, stack: AsyncExitStack) -> Base:
+    """A base with paths in place of the names of its blobs."""
+    snapshot = await stack.enter_async_context(blobs.local(base.snapshot))
+    gone = base.gone and await stack.enter_async_context(blobs.local(base.gone))
+    return replace(base, snapshot=snapshot, gone=gone)
+
+
     blobs: Blobs, attempt: AttemptRow, built: list[BuiltFile], folder: str
 ) -> list[FileRow]:
     """Keep what a child left as blobs below its attempt; their rows."""

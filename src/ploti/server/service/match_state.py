@@ -8,6 +8,13 @@ from ploti.model.admin import Finding
 from ploti.model.version import Counts
 from ploti.server.build import diff
 from ploti.server.build.candidate import Base, KeyFault
+from ploti.server.build.gone import (
+    Gone,
+    no_returns_sql,
+    returns_by_key_sql,
+    returns_by_links_sql,
+)
+from ploti.server.build.limits import Limit
 from ploti.server.build.matching.differences import (
     differences_sql,
     link_keys_sql,
@@ -17,62 +24,101 @@ from ploti.server.build.matching.differences import (
 from ploti.server.build.matching.links import begin
 from ploti.server.build.matching.match import keys_need_proof, keys_suffice, match_beyond
 from ploti.server.build.matching.proof import prove
-from ploti.server.build.matching.question import Continuation, OverBudget, Question, Report
+from ploti.server.build.matching.question import (
+    Budget,
+    Continuation,
+    OverBudget,
+    Question,
+    Report,
+)
+from ploti.server.build.shape import Shape
 from ploti.server.ports.building import Engine
 from ploti.server.release.matched import matching_findings
 from ploti.server.service.shape_state import State
-from ploti.server.sources.declaration import Declaration
 
 
 class Matched(NamedTuple):
-    """How a state was matched; its differences are in the table `DIFF`.
+    """How a state was matched; its differences are in the table `DIFF`, what came back in another.
 
     With `same_keys` records are those of equal keys alone. `unmatched` says why the matching ended
-    early; there are no differences then.
+    early, for a limit or because it failed; there are no differences then.
     """
 
     same_keys: bool = True
     findings: tuple[Finding, ...] = ()
     unmatched: str | None = None
+    limit: Limit | None = None
 
 
-def match_state(
-    state: State, base: Base, declaration: Declaration, engine: Engine, *, fault: KeyFault | None
-) -> Matched:
-    """Match a state to its base, and leave what differs in `DIFF`."""
+class Sides(NamedTuple):
+    """A state, the version whose records it is matched to, and those removed lately.
+
+    `lifted` is the limit that does not bind this matching.
+    """
+
+    state: State
+    base: Base
+    gone: Gone | None
+    continuation: Continuation
+    lifted: Limit | None
+
+    @property
+    def tables(self) -> tuple[str, str, Shape]:
+        """Both relations, and the state's columns."""
+        snapshot = diff.snapshot_relation(self.base.snapshot)
+        return self.state.kept.relation, snapshot, self.state.shape
+
+    @property
+    def question(self) -> Question:
+        """What the matching is asked."""
+        types = self.state.shape.named_types
+        return question_of(
+            *self.tables,
+            base=self.base.schema,
+            gone=self.gone.typed(types) if self.gone else None,
+            continuation=self.continuation,
+            budget=Budget(pairs=None) if self.lifted is Limit.PAIRS else None,
+        )
+
+
+def match_state(sides: Sides, engine: Engine, *, fault: KeyFault | None) -> Matched:
+    """Match a state to its base; leave what differs in `DIFF`, what came back in `RETURNED`."""
     try:
-        if fault is None and _keys_tell(state, base, declaration, engine):
+        if fault is None and _keys_tell(sides, engine):
+            engine.run(_returns_sql(sides))
             return Matched()
-        return _match(state, base, declaration, engine)
+        return _match(sides, engine)
     except OverBudget as error:
-        return Matched(unmatched=str(error))
+        return Matched(unmatched=str(error), limit=error.limit)
 
 
-def _keys_tell(state: State, base: Base, declaration: Declaration, engine: Engine) -> bool:
+def _returns_sql(sides: Sides) -> str:
+    if sides.gone is None:
+        return no_returns_sql()
+    return returns_by_key_sql(sides.state.kept.relation, sides.state.shape, sides.gone)
+
+
+def _keys_tell(sides: Sides, engine: Engine) -> bool:
     """Whether a plain join by the key, which leaves `DIFF`, has said all that there is to say."""
-    key = list(state.shape.key)
-    if not key or key != base.schema.key_columns:
+    state, base = sides.state, sides.base
+    if not state.shape.key or list(state.shape.key) != base.schema.key_columns:
         return False
-    snapshot = diff.snapshot_relation(base.snapshot)
-    engine.run(diff.diff_sql(state.kept.relation, snapshot, state.shape, base=base.schema))
+    engine.run(diff.diff_sql(*sides.tables, base=base.schema))
     counts = count_differences(engine)
-    off = declaration.continuation == Continuation.OFF
+    off = sides.continuation is Continuation.OFF
     return keys_suffice(
         counts, base_rows=base.row_count, new_rows=state.kept.rows, off=off
-    ) and _keys_hold(state, base, declaration, engine, counts=counts)
+    ) and _keys_hold(sides, engine, counts=counts)
 
 
-def _keys_hold(
-    state: State, base: Base, declaration: Declaration, engine: Engine, *, counts: Counts
-) -> bool:
+def _keys_hold(sides: Sides, engine: Engine, *, counts: Counts) -> bool:
     """Whether equal keys still mean the same record, by a sample of them where many changed."""
-    if not keys_need_proof(counts, base_rows=base.row_count):
+    if not keys_need_proof(counts, base_rows=sides.base.row_count):
         return True
-    tables = (state.kept.relation, diff.snapshot_relation(base.snapshot), state.shape)
-    question = question_of(*tables, base=base.schema, continuation=_continuation(declaration))
-    begin(engine.match)
-    engine.match(sample_keys_sql(*tables, base=base.schema))
-    return not prove(engine.match, question, pairs="match_links").dealt_anew
+    with engine.matching() as run:
+        begin(run)
+        run(sample_keys_sql(*sides.tables, base=sides.base.schema))
+        return not prove(run, sides.question, pairs="match_links").dealt_anew
 
 
 def count_differences(engine: Engine) -> Counts:
@@ -81,23 +127,20 @@ def count_differences(engine: Engine) -> Counts:
     return Counts(added=added, changed=changed, removed=removed)
 
 
-def _match(state: State, base: Base, declaration: Declaration, engine: Engine) -> Matched:
-    tables = (state.kept.relation, diff.snapshot_relation(base.snapshot), state.shape)
-    question = question_of(*tables, base=base.schema, continuation=_continuation(declaration))
-    report = _ask(question, link_keys_sql(*tables, base=base.schema), engine)
+def _match(sides: Sides, engine: Engine) -> Matched:
+    question = sides.question
+    report = _ask(sides, question, engine)
     if report.over_budget:
-        return Matched(unmatched=report.over_budget)
-    engine.run(differences_sql(*tables, base=base.schema))
+        return Matched(unmatched=report.over_budget, limit=report.limit)
+    engine.run(differences_sql(*sides.tables, base=sides.base.schema))
+    engine.run(returns_by_links_sql())
     findings = matching_findings(report, continuation=question.continuation, key=question.key_now)
     return Matched(same_keys=False, findings=tuple(findings))
 
 
-def _ask(question: Question, link_keys: str, engine: Engine) -> Report:
-    begin(engine.match)
-    if question.keyed_alike:
-        engine.match(link_keys)
-    return match_beyond(engine.match, question)
-
-
-def _continuation(declaration: Declaration) -> Continuation:
-    return Continuation(declaration.continuation)
+def _ask(sides: Sides, question: Question, engine: Engine) -> Report:
+    with engine.matching() as run:
+        begin(run)
+        if question.keyed_alike:
+            run(link_keys_sql(*sides.tables, base=sides.base.schema))
+        return match_beyond(run, question)

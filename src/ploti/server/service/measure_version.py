@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+import msgspec
+
 from ploti.model.admin import Finding
-from ploti.model.schema import Level, SchemaChange
+from ploti.model.schema import Level, Schema, SchemaChange
 from ploti.model.version import Counts
-from ploti.server.build import hints
+from ploti.server.build import hints, restored
 from ploti.server.build.candidate import Base
 from ploti.server.build.diff import snapshot_relation
 from ploti.server.build.measures import Measures, measures_sql, read_measures
@@ -17,6 +21,15 @@ from ploti.server.service.shape_state import State
 def measure(engine: Engine, path: str, *, rows: int) -> Measures:
     """The measures of the snapshot at a path, out of its metadata."""
     return read_measures(engine.rows(measures_sql(path)), rows=rows)
+
+
+def count_between(engine: Engine, base: Base, snapshot: str, *, schema: Schema) -> Counts:
+    """The records added, changed and removed, by their ids, from the base to another snapshot."""
+    after = msgspec.structs.replace(base, schema=schema, snapshot=snapshot)
+    added, changed, removed = cast(
+        "tuple[int, ...]", engine.rows(restored.counts_sql(base, after))[0]
+    )
+    return Counts(added=added, changed=changed, removed=removed)
 
 
 def find_one_column(engine: Engine, state: State, base: Base, *, counts: Counts) -> list[Finding]:

@@ -9,7 +9,15 @@ from ploti.errors import SourceError
 from ploti.model.admin import AcceptedFinding
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant, Value
-from ploti.server.build.candidate import Base, Broken, BuildResult, Candidate, Unchanged
+from ploti.server.build.candidate import (
+    Base,
+    Broken,
+    BuildResult,
+    Candidate,
+    FileRole,
+    Unchanged,
+)
+from ploti.server.build.limits import Limit
 from ploti.server.ports.rows import AttemptRow, DatasetRow, HoldRow, StateRow
 from ploti.server.ports.store import Transaction
 from ploti.server.release.decide import Verdict, review
@@ -21,6 +29,7 @@ from ploti.server.release.known import (
     same_records,
     settings_key,
 )
+from ploti.server.service.prune_old import KEPT
 from ploti.server.service.show_dataset import find_dataset
 from ploti.server.service.show_version import snapshot_of
 from ploti.server.sources.declaration import Source
@@ -35,8 +44,9 @@ READ_WHOLE_EVERY = timedelta(days=7)
 class Job(Value, kw_only=True):
     """What a build starts from, as it stood when the source's bytes were there.
 
-    The base's `snapshot` is the name of its blob until a path is put in its place. With `always` it
-    ends as a version, even where nothing differs.
+    The `snapshot` of a base, and its `gone`, are names of blobs until paths are put in their
+    place. With `always` it ends as a version, even where nothing differs. `matched_to` is the
+    version released again, where that is not the base (S-21).
     """
 
     attempt: AttemptRow
@@ -47,6 +57,9 @@ class Job(Value, kw_only=True):
     base: Base | None
     always: bool = False
     restores: Base | None = None
+    matched_to: Base | None = None
+    gone_since: int = 0
+    lifted: Limit | None = None
 
     @property
     def settings(self) -> str:
@@ -80,6 +93,7 @@ def prepare(
     tx: Transaction,
     attempt: AttemptRow,
     *,
+    now: Instant,
     source: Source | None,
     always: bool = False,
     restores: int | None = None,
@@ -98,9 +112,11 @@ def prepare(
         hold=tx.holds.open_of(dataset.id),
         known=list(states.values()),
         accepted=tx.holds.accepted(dataset.id),
-        base=_base(tx, dataset, dataset.current_version),
+        base=find_base(tx, dataset, dataset.current_version),
         always=always,
-        restores=_base(tx, dataset, restores),
+        restores=find_base(tx, dataset, restores),
+        matched_to=_matched_to(tx, dataset),
+        gone_since=tx.versions.first_since(dataset.id, Instant.of(now - KEPT)),
     )
 
 
@@ -148,12 +164,24 @@ def plan(job: Job, result: BuildResult) -> Plan:
             assert_never(result)
 
 
-def _base(tx: Transaction, dataset: DatasetRow, number: int | None) -> Base | None:
+def _matched_to(tx: Transaction, dataset: DatasetRow) -> Base | None:
+    """The version released again, while its snapshot is kept and it is not the base."""
+    number = dataset.released_again
+    if number is None or number == dataset.current_version:
+        return None
+    files = tx.versions.files(dataset.id, number)
+    kept = any(file.role is FileRole.SNAPSHOT for file in files)
+    return find_base(tx, dataset, number) if kept else None
+
+
+def find_base(tx: Transaction, dataset: DatasetRow, number: int | None) -> Base | None:
+    """A version with the names of the blobs that a build reads of it."""
     version = None if number is None else tx.versions.get(dataset.id, number)
     if version is None:
         return None
     content = tx.versions.content(dataset.id, version.version)
-    snapshot = snapshot_of(tx.versions.files(dataset.id, version.version))
+    files = tx.versions.files(dataset.id, version.version)
+    snapshot = snapshot_of(files)
     return Base(
         version=version.version,
         schema=content.schema,
@@ -161,4 +189,5 @@ def _base(tx: Transaction, dataset: DatasetRow, number: int | None) -> Base | No
         row_count=version.row_count,
         snapshot=snapshot.blob,
         buckets=content.buckets,
+        gone=next((file.blob for file in files if file.role is FileRole.GONE), None),
     )

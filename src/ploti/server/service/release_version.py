@@ -69,7 +69,8 @@ def release_version(tx: Transaction, version: VersionRow, *, now: Instant) -> Ve
     """Make a version that has its number the current one, and tell every subscription.
 
     Its dataset is locked. What was discarded last is forgotten (S-27), and the source's state that
-    was current loses its use.
+    was current loses its use. Of the lists of removed records the base's is kept besides, since a
+    build may still read it.
     """
     dataset = tx.datasets.get(version.dataset_id)
     if dataset is None or dataset.current_version != version.previous_version:
@@ -86,6 +87,8 @@ def release_version(tx: Transaction, version: VersionRow, *, now: Instant) -> Ve
     tx.versions.save(current)
     tx.datasets.save(replace(dataset, current_version=version.version, released_again=None))
     _make_current(tx, version)
+    for attempt in tx.versions.drop_gone(version.dataset_id, before=version.previous_version or 0):
+        tx.builds.end(attempt)
     drafts = released(
         Release(
             dataset_id=version.dataset_id,

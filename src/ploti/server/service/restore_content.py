@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from ploti.model.columns import RECORD_ID
 from ploti.model.schema import SchemaVersion, compare
-from ploti.model.version import Counts
 from ploti.server.build import restored
-from ploti.server.build.candidate import Base, BuildOrder, Candidate
+from ploti.server.build.candidate import Base, BuildOrder, BuiltFile, Candidate
+from ploti.server.build.gone import and_also, gone_before, ids_of, missing_rows, removed_rows
 from ploti.server.ports.building import Engine, NextVersion
-from ploti.server.service.build_version import export_files, schema_file, with_measures
+from ploti.server.service.build_version import export_files, schema_file, with_measures, write_gone
+from ploti.server.service.measure_version import count_between
 
 
 def restore_content(order: BuildOrder, content: Base, base: Base, *, engine: Engine) -> Candidate:
@@ -21,6 +19,7 @@ def restore_content(order: BuildOrder, content: Base, base: Base, *, engine: Eng
         recast=None,
         touched=restored.NO_PLACES_SQL,
         changed=nothing,
+        returned=restored.no_records_sql(content),
         added=nothing,
         added_rows=0,
         same_keys=False,
@@ -30,13 +29,12 @@ def restore_content(order: BuildOrder, content: Base, base: Base, *, engine: Eng
     change = compare(
         base.schema, content.schema, base_version=SchemaVersion.parse(base.schema_version)
     )
-    counts = engine.rows(restored.counts_sql(base, content, identity=RECORD_ID))[0]
-    added, changed, removed = cast("tuple[int, ...]", counts)
+    counts = count_between(engine, base, content.snapshot, schema=content.schema)
     built = Candidate(
         schema=content.schema,
         schema_change=change,
         row_count=content.row_count,
-        counts=Counts(added=added, changed=changed, removed=removed),
+        counts=counts,
         state_digest=written.buckets.content_digest,
         content_digest=written.buckets.content_digest,
         buckets=written.buckets.to_wire(),
@@ -44,8 +42,18 @@ def restore_content(order: BuildOrder, content: Base, base: Base, *, engine: Eng
             written.snapshot,
             *export_files(content.schema, order, engine, written=written),
             schema_file(content.schema, base, change, engine),
+            *_gone_files(order, content, base, engine),
         ],
         findings=[],
         key_fault=None,
     )
     return with_measures(built, base, f"{order.folder}/{written.snapshot.name}", engine)
+
+
+def _gone_files(order: BuildOrder, content: Base, base: Base, engine: Engine) -> list[BuiltFile]:
+    """What the base has and the content has not is removed; what only the content has is back."""
+    key = content.schema.key_columns
+    gone = gone_before(base, since=order.gone_since, key=key)
+    missing = missing_rows(base.snapshot, content.snapshot)
+    removed = removed_rows(base.schema, missing, key=key, version=order.version)
+    return write_gone(engine, and_also(gone, removed, key=key), back=ids_of(content.snapshot))

@@ -109,7 +109,7 @@ def _keep(
     engine: Engine,
 ) -> tuple[Shape, Kept, int]:
     """The state kept in types that hold all its rows; a wrong guess costs a second go."""
-    base = order.base.schema if order.base else None
+    base = order.start.schema if order.start else None
     there = {column.name for column in columns}
     planned = Shape(
         columns=tuple(columns),
@@ -129,7 +129,7 @@ def _keep(
     wrong = shape.misfits(planned, masks)
     if not wrong:
         return shape.without_empty(planned, nulls=kept.nulls, rows=rows), kept, faulty
-    wider = _widen(wrong, order.base, raw, engine)
+    wider = _widen(wrong, order.start, raw, engine)
     shaped = planned._replace(columns=tuple(_replace(columns, wider)))
     kept = engine.keep(shape.shape_sql(raw.relation, shaped, base=base), name="retyped")
     return shape.without_empty(shaped, nulls=kept.nulls, rows=rows), kept, faulty

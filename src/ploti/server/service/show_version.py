@@ -20,6 +20,7 @@ _MAKING = 5
 
 _PARQUET = frozenset({"geoparquet", "parquet"})
 _FORMATS: Mapping[str, frozenset[str]] = {"geoparquet": _PARQUET, "csv": frozenset({"csv"})}
+_MADE_ON_DEMAND = {FileRole.SNAPSHOT, FileRole.CHANGES}
 _ENDINGS = {"geoparquet": "parquet"}
 
 
@@ -38,7 +39,8 @@ class NotMade(Unavailable):
 def without_csv(files: list[FileRow]) -> list[FileRow]:
     """The snapshot and the changes of which there is no CSV."""
     there = {file.role for file in files if file.format in _FORMATS["csv"]}
-    return [file for file in files if file.format in _PARQUET and file.role not in there]
+    wanted = _MADE_ON_DEMAND - there
+    return [file for file in files if file.format in _PARQUET and file.role in wanted]
 
 
 def show_summary(version: VersionRow) -> VersionSummary:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,10 +22,14 @@ from ploti.server.adapters.engine.snapshot import write_first
 from ploti.server.adapters.engine.walk import Walk
 from ploti.server.build.candidate import BuiltFile, FileRole
 from ploti.server.build.diff import Box
-from ploti.server.build.matching.question import OverBudget
+from ploti.server.build.limits import Limit
+from ploti.server.build.matching.question import OverBudget, Run
 from ploti.server.ports.building import Kept, NextVersion, Written
 
 _BATCH = 100_000
+_AGAIN = 0.05
+"""Seconds from one interrupt to the next."""
+
 _KEPT = "FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE 30720"
 """Small row groups: DuckDB holds one for each thread while it writes."""
 
@@ -32,13 +38,22 @@ class DuckEngine:
     """Implements `Engine`: SQL that sees the folder and the files given, and nothing else."""
 
     def __init__(
-        self, folder: str, *, reads: Sequence[str], memory_limit: int, threads: int = 2
+        self,
+        folder: str,
+        *,
+        reads: Sequence[str],
+        memory_limit: int,
+        threads: int = 2,
+        match_seconds: float | None = None,
     ) -> None:
         """Bind an engine to a folder of its own and to the files that it `reads` beside it.
 
         `memory_limit` is in bytes and DuckDB's alone: the process takes 110 to 160 MB more.
+        `match_seconds` is how long one matching may take, None for no limit.
         """
         self.folder = folder
+        self._match_seconds = match_seconds
+        self._late = threading.Event()
         self._connection = _connect(folder, reads, memory_limit, threads)
 
     def __enter__(self) -> Self:
@@ -66,12 +81,44 @@ class DuckEngine:
         found: list[tuple[object, ...]] = self._execute(sql).fetchall()
         return found
 
-    def match(self, sql: str) -> list[tuple[object, ...]]:
-        """The rows of a statement of the matching; raises OverBudget where memory is short."""
+    @contextmanager
+    def matching(self) -> Iterator[Run]:
+        """What runs the statements of a matching; it raises OverBudget past a limit."""
+        ended = threading.Event()
+        watch = threading.Thread(target=self._interrupt_late, args=(ended,), daemon=True)
+        watch.start()
         try:
-            return self.rows(sql)
+            yield self.match
+        finally:
+            ended.set()
+            watch.join()
+            self._late.clear()
+
+    def match(self, sql: str) -> list[tuple[object, ...]]:
+        """The rows of a statement of the matching; whatever it fails of is an OverBudget."""
+        if self._late.is_set():
+            raise self._too_long()
+        try:
+            return self._connection.execute(sql).fetchall()
         except duckdb.OutOfMemoryException as error:
-            raise OverBudget("the matching needs more memory than the build has") from error
+            message = "the matching needs more memory than the build has"
+            raise OverBudget(message, limit=Limit.MEMORY) from error
+        except duckdb.Error as error:
+            if self._late.is_set():
+                raise self._too_long() from error
+            raise OverBudget(f"the matching failed: {_first_line(error)}", limit=None) from error
+
+    def _too_long(self) -> OverBudget:
+        message = f"the matching ran longer than the {self._match_seconds:g} s that it may take"
+        return OverBudget(message, limit=Limit.SECONDS)
+
+    def _interrupt_late(self, ended: threading.Event) -> None:
+        """An interrupt between two statements is lost: so again and again until the end."""
+        if self._match_seconds is None or ended.wait(self._match_seconds):
+            return
+        self._late.set()
+        while not ended.wait(_AGAIN):
+            self._connection.interrupt()
 
     def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
         """Run SQL; what DuckDB refuses in a source's data is the source's fault."""
@@ -105,6 +152,13 @@ class DuckEngine:
             self._connection, step, folder=Path(self.folder), schema=schema, version=version
         )
         return walk.write()
+
+    def write_table(self, sql: str, *, role: FileRole, name: str) -> BuiltFile:
+        """Write the rows of a query, in its order, as a Parquet file of this name."""
+        path = Path(self.folder, name)
+        self.run(f"COPY ({sql}) TO {literal(str(path))} (FORMAT parquet, COMPRESSION zstd)")
+        rows = pq.read_metadata(path).num_rows
+        return seal(path, role=role, format_="parquet", rows=rows)
 
     def write_csv(self, sql: str, *, role: FileRole, rows: int) -> BuiltFile:
         """Write the rows of a query as CSV: a header, null as nothing and empty text as `""`."""

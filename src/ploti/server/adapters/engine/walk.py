@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import repeat
@@ -12,6 +13,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ploti.errors import SourceError
@@ -106,6 +108,8 @@ class Walk:
         self._base = pq.ParquetFile(step.base.snapshot)
         self._touched = self._read_touched()
         self._changed = self._stream(step.changed)
+        self._returned = self._stream(step.returned)
+        self._returned_ids = self._read_returned_ids()
         encodings = choose_encodings(schema, kept=self._kept_encodings(), distinct={})
         self._layout = Layout(schema=schema, encodings=encodings)
         self._old = Ledger(connection, step.base.schema)
@@ -125,6 +129,10 @@ class Walk:
         places = found.column("base_pos").to_numpy()
         removed = found.column("removed").to_numpy()
         return Touched(changed=places[~removed], removed=places[removed])
+
+    def _read_returned_ids(self) -> list[str]:
+        sql = f"SELECT {identifier(RECORD_ID)} FROM ({self._step.returned}) ORDER BY 1"
+        return [str(found) for (found,) in self._connection.sql(sql).fetchall()]
 
     def _stream(self, sql: str) -> Rows:
         return Rows(self._connection.cursor().sql(sql).to_arrow_reader(BATCH))
@@ -159,7 +167,21 @@ class Walk:
             stop - start - len(self._touched.within(start, stop).removed)
             for start, stop in self._stretches()
         ]
-        return group_sizes(kept, added=self._step.added_rows)
+        placed = 0
+        for group in range(len(kept)):
+            upto = bisect_right(self._returned_ids, self._last_id(group))
+            kept[group] += upto - placed
+            placed = upto
+        left = len(self._returned_ids) - placed
+        return group_sizes(kept, added=self._step.added_rows + left)
+
+    def _last_id(self, group: int) -> str:
+        """The greatest record id of a row group of the base, which is in order of them."""
+        place = self._base.schema_arrow.get_field_index(RECORD_ID)
+        chunk = self._base.metadata.row_group(group).column(place)
+        if chunk.statistics is None:
+            raise RuntimeError("a snapshot has no statistics of its record ids")
+        return str(chunk.statistics.max)
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
         """Where each row group of the base begins and ends."""
@@ -182,13 +204,35 @@ class Walk:
         for batch in self._base.iter_batches(BATCH):
             touched = self._touched.within(start, start + batch.num_rows)
             start += batch.num_rows
-            self._write_batch(pa.Table.from_batches([batch]), touched, out, listed)
+            before = pa.Table.from_batches([batch])
+            back = self._take_returned(up_to=str(batch.column(RECORD_ID)[-1]))
+            self._write_batch(before, touched, back, out, listed)
+        self._write_back(self._take_returned(up_to=None), out, listed)
+
+    def _take_returned(self, *, up_to: str | None) -> pa.Table:
+        """The records that come back next, up to an id."""
+        ids = self._returned_ids
+        count = len(ids) if up_to is None else bisect_right(ids, up_to)
+        del ids[:count]
+        return with_boxes(self._returned.take(count), schema=self._schema)
+
+    def _write_back(self, back: pa.Table, out: ParquetFile, listed: ParquetFile | None) -> None:
+        """Write records that came back after all of the base's."""
+        self._new.add(back)
+        out.add(back)
+        if listed:
+            listed.add(_upserts(back, "added"))
 
     def _write_batch(
-        self, before: pa.Table, touched: Touched, out: ParquetFile, listed: ParquetFile | None
+        self,
+        before: pa.Table,
+        touched: Touched,
+        back: pa.Table,
+        out: ParquetFile,
+        listed: ParquetFile | None,
     ) -> None:
         rows = self._recast(before)
-        if not (len(touched.changed) or len(touched.removed)):
+        if not (len(touched.changed) or len(touched.removed) or back.num_rows):
             out.add(rows)
             return
         old = before.take(np.concatenate([touched.changed, touched.removed]))
@@ -196,9 +240,11 @@ class Walk:
         now = self._renewed(old.slice(0, len(touched.changed)), values)
         self._old.add(old)
         self._new.add(now)
-        out.add(_replace(rows, now.select(rows.column_names), touched))
+        self._new.add(back)
+        kept = _replace(rows, now.select(rows.column_names), touched)
+        out.add(_in_order(kept, back.select(rows.column_names).cast(rows.schema)))
         if listed:
-            listed.add(_upserts(now, "changed"))
+            listed.add(_in_order(_upserts(now, "changed"), _upserts(back, "added")))
 
     def _renewed(self, old: pa.Table, values: pa.Table) -> pa.Table:
         """The new values of changed records under the ids that they keep."""
@@ -248,6 +294,14 @@ def _replace(rows: pa.Table, values: pa.Table, touched: Touched) -> pa.Table:
     kept = np.delete(places, touched.removed)
     both = pa.concat_tables([rows, values.cast(rows.schema)]).combine_chunks()
     return both.take(kept)
+
+
+def _in_order(rows: pa.Table, more: pa.Table) -> pa.Table:
+    """The rows of both in the order of their ids."""
+    if not more.num_rows:
+        return rows
+    both = pa.concat_tables([rows, more.select(rows.column_names)]).combine_chunks()
+    return both.take(pc.sort_indices(both.column(RECORD_ID)))
 
 
 def _upserts(rows: pa.Table, change: str) -> pa.Table:

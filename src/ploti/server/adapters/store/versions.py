@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from ploti.model.ids import DatasetId
+from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
 from ploti.server.adapters.store.tables import source_state, version, version_file
 from ploti.server.build.candidate import FileRole
-from ploti.server.ports.rows import FileRow, StateRow, VersionContent, VersionRow, VersionState
+from ploti.server.ports.rows import (
+    AttemptId,
+    FileRow,
+    StateRow,
+    VersionContent,
+    VersionRow,
+    VersionState,
+)
 from ploti.server.release.known import Role
 
 
@@ -61,6 +69,30 @@ class SqlVersions:
         same = (version_file.c.dataset_id == dataset_id, version_file.c.version == number)
         changes = version_file.c.role.in_([FileRole.CHANGES, FileRole.LISTING])
         self._connection.execute(delete(version_file).where(*same, changes))
+
+    def drop_gone(self, dataset_id: DatasetId, *, before: int) -> list[AttemptId]:
+        """Forget the lists of removed records of versions below a number; who built them."""
+        old = (
+            version_file.c.dataset_id == dataset_id,
+            version_file.c.version < before,
+            version_file.c.role == FileRole.GONE,
+        )
+        numbers = select(version_file.c.version).where(*old)
+        built = select(version.c.attempt_id).where(
+            version.c.dataset_id == dataset_id, version.c.version.in_(numbers)
+        )
+        attempts = sorted(set(self._connection.scalars(built)))
+        self._connection.execute(delete(version_file).where(*old))
+        return [AttemptId(attempt) for attempt in attempts]
+
+    def first_since(self, dataset_id: DatasetId, at: Instant) -> int:
+        """The first version released at this time or later; 0 where there is none."""
+        wanted = select(func.min(version.c.version)).where(
+            version.c.dataset_id == dataset_id,
+            version.c.state == VersionState.RELEASED,
+            version.c.published_at >= at,
+        )
+        return self._connection.scalar(wanted) or 0
 
     def released(self, dataset_id: DatasetId, *, after: int, limit: int) -> list[VersionRow]:
         """Released versions above a number, oldest first."""

@@ -6,6 +6,7 @@ rows is a candidate where both have a block that is small enough.
 
 from __future__ import annotations
 
+from ploti.server.build.limits import Limit
 from ploti.server.build.matching.links import count, drop, table
 from ploti.server.build.matching.question import Budget, OverBudget, Run
 
@@ -50,7 +51,8 @@ def fit(run: Run, budget: Budget) -> int:
         if limit < budget.least_block:
             raise OverBudget(
                 f"more than {budget.pairs:,} pairs of rows are alike in what they have: "
-                "there is too little to tell the records apart by"
+                "there is too little to tell the records apart by",
+                limit=Limit.PAIRS,
             )
     return limit
 

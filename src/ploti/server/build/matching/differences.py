@@ -28,6 +28,7 @@ def question_of(
     shape: Shape,
     *,
     base: Schema,
+    gone: str | None = None,
     continuation: Continuation = Continuation.REVIEW,
     budget: Budget | None = None,
 ) -> Question:
@@ -45,6 +46,7 @@ def question_of(
         added=tuple(name for name in types if name not in before),
         key_before=tuple(base.key_columns),
         key_now=tuple(shape.key),
+        gone=gone,
         continuation=continuation,
         budget=budget or Budget(),
     )

@@ -47,7 +47,7 @@ def match_beyond(run: Run, question: Question) -> Report:
     template: Template | None = None
     gate: Gate | None = None
     block: int | None = None
-    over_budget: str | None = None
+    broken: OverBudget | None = None
     try:
         if trusted:
             link_repeated_keys(run, question)
@@ -58,7 +58,7 @@ def match_beyond(run: Run, question: Question) -> Report:
             link_equal_content(run, question)
             gate, block = link_continuations(run, question)
     except OverBudget as error:
-        over_budget = str(error)
+        broken = error
     return Report(
         base_rows=rows_of(run, question.base),
         new_rows=rows_of(run, question.new),
@@ -70,7 +70,8 @@ def match_beyond(run: Run, question: Question) -> Report:
         template=template,
         gate=gate,
         block=block,
-        over_budget=over_budget,
+        over_budget=str(broken) if broken else None,
+        limit=broken.limit if broken else None,
         continued=find_continued(run, question),
     )
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from ploti.model.wire import Value
+from ploti.server.build.limits import Limit
 
 Row = tuple[object, ...]
 
@@ -23,7 +24,11 @@ class Run(Protocol):
 
 
 class OverBudget(Exception):
-    """The matching would take, or took, more than it may; the message says of what."""
+    """The matching would take, or took, more than it may; or it failed, without a `limit` then."""
+
+    def __init__(self, message: str, *, limit: Limit | None) -> None:
+        super().__init__(message)
+        self.limit = limit
 
 
 class Stage(StrEnum):
@@ -174,7 +179,8 @@ class Report(Value, kw_only=True):
 
     `continued` are examples of what the scorer linked: old key, new key, the columns that differ.
     `null_keys` and `repeated_keys` are those of the new rows. `template` and `gate` are None
-    where their stage found nothing to judge. With `over_budget` the matching is not finished.
+    where their stage found nothing to judge. With `over_budget` the matching is not finished, for
+    the `limit` that it names, or because it failed.
     """
 
     base_rows: int
@@ -188,4 +194,5 @@ class Report(Value, kw_only=True):
     gate: Gate | None
     block: int | None
     over_budget: str | None
+    limit: Limit | None = None
     continued: tuple[tuple[str, str, str], ...] = ()

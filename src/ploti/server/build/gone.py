@@ -1,0 +1,157 @@
+"""Stage: the records removed lately, whose key gives them their id again when it comes back.
+
+Each version carries a list of them with their keys as text, the base's list with what it removes
+itself, so that one small file tells all. Rules: for 90 days, by equal keys alone; of a key that
+was removed more than once the last one counts; without a key, or under another one, none comes
+back (domain, 'Record ids').
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ploti.model.columns import RECORD_ID
+from ploti.model.schema import Schema
+from ploti.model.sql import identifier, literal
+from ploti.server.build import texts
+from ploti.server.build.candidate import Base
+from ploti.server.build.diff import DIFF, RETURNED, snapshot_relation
+from ploti.server.build.matching.expressions import listed
+from ploti.server.build.shape import Shape
+
+REMOVED_IN = "_ploti_removed_in"
+GONE_FILE = "gone.parquet"
+
+
+class Gone(NamedTuple):
+    """Records removed lately, as relations of `_ploti_record_id`, `_ploti_removed_in` and keys."""
+
+    relations: tuple[str, ...]
+    key: tuple[str, ...]
+
+    @property
+    def texts(self) -> str:
+        """All of them, their keys as text."""
+        columns = listed([RECORD_ID, REMOVED_IN, *self.key])
+        return " UNION ALL ".join(f"SELECT {columns} FROM {each}" for each in self.relations)
+
+    def typed(self, types: Mapping[str, str]) -> str:
+        """A relation of them with their keys in these types, those that fit."""
+        keys = {
+            name: f"TRY_CAST({identifier(name)} AS {texts.sql_type(types[name])})"
+            for name in self.key
+        }
+        fields = [RECORD_ID, REMOVED_IN, *(f"{sql} AS {name}" for name, sql in _named(keys))]
+        fit = " AND ".join(f"{sql} IS NOT NULL" for sql in keys.values())
+        return f"(SELECT {', '.join(fields)} FROM ({self.texts}) WHERE {fit})"
+
+
+def gone_before(base: Base, *, since: int, key: Sequence[str]) -> Gone | None:
+    """The base's list, of what was removed in the version `since` or later; None for no list."""
+    if base.gone is None or not key or list(key) != base.schema.key_columns:
+        return None
+    kept = f"(FROM read_parquet({literal(base.gone)}) WHERE {REMOVED_IN} >= {since})"
+    return Gone(relations=(kept,), key=tuple(key))
+
+
+def and_also(gone: Gone | None, removed: str | None, *, key: Sequence[str]) -> Gone | None:
+    """A list with another relation of removed records in it."""
+    relations = (*(gone.relations if gone else ()), *([removed] if removed else []))
+    return Gone(relations=relations, key=tuple(key)) if relations else None
+
+
+def removed_rows(base: Schema, rows: str, *, key: Sequence[str], version: int) -> str | None:
+    """A relation of rows of a base as removed in `version`; None where they cannot be told by key.
+
+    A row with a null in its key never comes back.
+    """
+    types = {column.name: column.type for column in base.columns}
+    if not key or not types.keys() >= set(key):
+        return None
+    keys = {name: _text(types[name], name) for name in key}
+    fields = [f"{RECORD_ID}, {version}::BIGINT AS {REMOVED_IN}"]
+    fields += [f"{sql} AS {name}" for name, sql in _named(keys)]
+    there = " AND ".join(f"{identifier(name)} IS NOT NULL" for name in key)
+    return f"(SELECT {', '.join(fields)} FROM {rows} WHERE {there})"
+
+
+def going_rows(snapshot: str) -> str:
+    """A relation of the base's rows that `DIFF` removes."""
+    relation = snapshot_relation(snapshot)
+    return (
+        f"(SELECT base.* FROM {relation} AS base JOIN {DIFF}"
+        f" ON base.file_row_number = {DIFF}.base_pos WHERE {DIFF}.new_pos IS NULL)"
+    )
+
+
+def missing_rows(snapshot: str, other: str) -> str:
+    """A relation of the rows of a snapshot whose records are not in another one."""
+    return (
+        f"(SELECT old.* FROM {snapshot_relation(snapshot)} AS old"
+        f" ANTI JOIN {snapshot_relation(other)} AS new USING ({RECORD_ID}))"
+    )
+
+
+def ids_of(snapshot: str) -> str:
+    """A relation of the ids of a snapshot's records."""
+    return f"(SELECT {RECORD_ID} AS record_id FROM {snapshot_relation(snapshot)})"
+
+
+def gone_sql(gone: Gone, *, back: str) -> str:
+    """SQL of the list that a version carries on: without those whose id `back`, a relation, has."""
+    return (
+        f"SELECT * FROM ({gone.texts}) WHERE {RECORD_ID} NOT IN (SELECT record_id FROM {back})"
+        f" ORDER BY {RECORD_ID}, {REMOVED_IN}"
+    )
+
+
+def no_returns_sql() -> str:
+    """The statement that makes the table `RETURNED` for a version in which nothing came back."""
+    return f"CREATE OR REPLACE TABLE {RETURNED} (position BIGINT, record_id VARCHAR)"
+
+
+def returns_by_key_sql(shaped: str, shape: Shape, gone: Gone) -> str:
+    """The statement that makes `RETURNED` of what `DIFF` adds; keys are there once in the state."""
+    last = (
+        f"(FROM {gone.typed(shape.named_types)} QUALIFY rank() OVER"
+        f" (PARTITION BY {listed(gone.key)} ORDER BY {REMOVED_IN} DESC) = 1)"
+    )
+    single = (
+        f"(SELECT {listed(gone.key)}, any_value({RECORD_ID}) AS record_id FROM {last}"
+        f" GROUP BY {listed(gone.key)} HAVING count(*) = 1)"
+    )
+    equal = " AND ".join(f"state.{shape.field(k)} = gone.{identifier(k)}" for k in gone.key)
+    return (
+        f"CREATE OR REPLACE TABLE {RETURNED} AS SELECT state.file_row_number AS position,"
+        f" gone.record_id FROM {shaped} AS state JOIN {DIFF} ON state.file_row_number = new_pos"
+        f" JOIN {single} AS gone ON {equal} WHERE base_pos IS NULL"
+    )
+
+
+def returns_by_links_sql() -> str:
+    """The statement that makes `RETURNED` of a finished matching."""
+    return (
+        f"CREATE OR REPLACE TABLE {RETURNED} AS SELECT position, record_id FROM match_links"
+        " WHERE stage = 'returned'"
+    )
+
+
+def returned_sql(shaped: str, shape: Shape) -> str:
+    """SQL of the records that came back, with their ids, in the order of these."""
+    fields = ", ".join(
+        f"state.{field} AS {identifier(name)}" for name, field in shape.fields.items()
+    )
+    return (
+        f"SELECT {fields}, back.record_id AS {RECORD_ID} FROM {shaped} AS state JOIN {RETURNED}"
+        " AS back ON state.file_row_number = back.position ORDER BY back.record_id"
+    )
+
+
+def _text(type_: str, name: str) -> str:
+    own = identifier(name)
+    return own if type_ == "string" else texts.text_of(type_, own)
+
+
+def _named(fields: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(identifier(name), sql) for name, sql in fields.items()]
