@@ -129,11 +129,11 @@ class Engine(Protocol):
         """Write the snapshot, and the changes, of a version that follows its base."""
         ...
 
-    def write_csv(self, sql: str, *, role: FileRole, rows: int) -> BuiltFile:
     def write_table(self, sql: str, *, role: FileRole, name: str) -> BuiltFile:
         """Write the rows of a query, in its order, as a Parquet file of this name."""
         ...
 
+    def write_csv(self, sql: str, *, role: FileRole, rows: int) -> BuiltFile:
         """Write the rows of a query as CSV: a header, null as nothing and empty text as `""`."""
         ...
 

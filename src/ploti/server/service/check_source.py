@@ -14,8 +14,8 @@ from ploti.errors import Conflict, SourceError, TooLarge, Unavailable
 from ploti.model.admin import Outcome, OutcomeKind
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
-from ploti.server.build.candidate import BuildOrder, BuildResult, BuiltFile
-from ploti.server.ports.outside import Blobs, Builder, Clock, Fetched, Fetcher, Ids
+from ploti.server.build.candidate import Base, BuildOrder, BuildResult, BuiltFile
+from ploti.server.ports.outside import Blobs, Builder, Clock, Fetched, Fetcher, Ids, Plans
 from ploti.server.ports.rows import AttemptId, AttemptRow, FileRow
 from ploti.server.ports.store import Store, Transaction
 from ploti.server.service.plan_check import (
@@ -265,14 +265,13 @@ async def _build(parts: Parts, job: Job, fetched: Fetched, folder: str) -> Build
             folder=folder,
             always=job.always,
             restores=job.restores and replace(job.restores, snapshot=source),
-        )
             matched_to=matched_to,
             gone_since=job.gone_since,
             lifted=job.lifted,
+        )
         return await parts.builder.build(order)
 
 
-async def adopt_files(
 async def _brought(blobs: Blobs, base: Base, stack: AsyncExitStack) -> Base:
     """A base with paths in place of the names of its blobs."""
     snapshot = await stack.enter_async_context(blobs.local(base.snapshot))
@@ -280,6 +279,7 @@ async def _brought(blobs: Blobs, base: Base, stack: AsyncExitStack) -> Base:
     return replace(base, snapshot=snapshot, gone=gone)
 
 
+async def adopt_files(
     blobs: Blobs, attempt: AttemptRow, built: list[BuiltFile], folder: str
 ) -> list[FileRow]:
     """Keep what a child left as blobs below its attempt; their rows."""
