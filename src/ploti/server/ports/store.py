@@ -144,14 +144,6 @@ class Versions(Protocol):
         ...
 
     def add_files(self, files: list[FileRow]) -> None:
-    def drop_gone(self, dataset_id: DatasetId, *, before: int) -> list[AttemptId]:
-        """Forget the lists of removed records of versions below a number; who built them."""
-        ...
-
-    def first_since(self, dataset_id: DatasetId, at: Instant) -> int:
-        """The first version released at this time or later; 0 where there is none."""
-        ...
-
         """Keep files of versions that there are."""
         ...
 
@@ -161,6 +153,14 @@ class Versions(Protocol):
 
     def drop_changes(self, dataset_id: DatasetId, number: int) -> None:
         """Forget the changes of a version that is to be loaded; the sweep removes their blobs."""
+        ...
+
+    def drop_gone(self, dataset_id: DatasetId, *, before: int) -> list[AttemptId]:
+        """Forget the lists of removed records of versions below a number; who built them."""
+        ...
+
+    def first_since(self, dataset_id: DatasetId, at: Instant) -> int:
+        """The first version released at this time or later; 0 where there is none."""
         ...
 
     def released(self, dataset_id: DatasetId, *, after: int, limit: int) -> list[VersionRow]:

@@ -15,7 +15,7 @@ from ploti.model.admin import Outcome, OutcomeKind
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
 from ploti.server.build.candidate import Base, BuildOrder, BuildResult, BuiltFile
-from ploti.server.ports.outside import Blobs, Builder, Clock, Fetched, Fetcher, Ids, Plans
+from ploti.server.ports.outside import Blobs, Builder, Clock, Fetched, Fetcher, Ids
 from ploti.server.ports.rows import AttemptId, AttemptRow, FileRow
 from ploti.server.ports.store import Store, Transaction
 from ploti.server.service.plan_check import (
