@@ -26,7 +26,7 @@ _LONGEST_DATASET = 63
 
 def event_id(number: int) -> EventId:
     """The id of the event with this number in its subscription's log (R-012)."""
-    return EventId(f"evt_{number:012d}")
+    return EventId("evt_" + str(number).zfill(12))
 
 
 def event_number(cursor: str) -> int:

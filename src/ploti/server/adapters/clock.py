@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 
 from ploti.errors import ConfigError
@@ -15,8 +15,8 @@ class SystemClock:
 
     def now(self) -> Instant:
         """This moment, in UTC."""
-        moment = datetime.now(UTC)
-        return Instant.of(moment.replace(microsecond=moment.microsecond // 1000 * 1000))
+        moment = Instant.now(UTC)
+        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 class ShiftedClock:

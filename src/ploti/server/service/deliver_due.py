@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import pairwise
 
 import msgspec
 
@@ -21,6 +22,7 @@ from ploti.server.eventlog.render import Body, render
 from ploti.server.ports.outside import Clock, Ids, Poster, Sealer
 from ploti.server.ports.rows import Claim, DeliveryRow, TryRow, WebhookRow
 from ploti.server.ports.store import Store, Transaction
+from ploti.server.service.record_outcomes import Outcomes
 from ploti.server.service.sign_webhook import make_headers, make_try
 
 TURN_EVENTS = 20
@@ -84,7 +86,7 @@ async def claim_lanes(
     return [(claim, chosen[claim.webhook_id]) for claim in claims]
 
 
-async def deliver_due(parts: Delivering, claim: Claim) -> None:
+async def deliver_due(parts: Delivering, claim: Claim, outcomes: Outcomes) -> None:
     """Serve a claimed lane for one turn; outcomes are recorded together, or not at all.
 
     Where the process dies first, the same deliveries are made again under the same ids.
@@ -96,7 +98,7 @@ async def deliver_due(parts: Delivering, claim: Claim) -> None:
     turn = _Turn(parts, lane)
     await turn.run()
     ended = parts.clock.now()
-    await parts.store.write(lambda tx: turn.record(tx, claim, at=ended))
+    await outcomes.record(lambda tx: turn.record(tx, claim, at=ended))
 
 
 def load_lane(tx: Transaction, claim: Claim, *, base: str, at: Instant) -> Lane | None:
@@ -196,8 +198,8 @@ class _Turn:
         """Attempt the jobs in order, a few of different datasets at once, while there is time."""
         until = asyncio.get_running_loop().time() + TURN_SECONDS
         async with asyncio.TaskGroup() as group:
-            for job in self._lane.jobs:
-                if not await self._begin(job, group, until=until):
+            for job, following in pairwise([*self._lane.jobs, None]):
+                if job and not await self._begin(job, following, group, until=until):
                     break
             else:
                 self._cursor = self._lane.reached
@@ -216,10 +218,12 @@ class _Turn:
         if webhook.state is WebhookState.OFF:
             tx.deliveries.cancel(webhook.id, at=at)
         touched = [*self._new.values(), *self._changed.values()]
-        datasets = {row.dataset_id for row in touched if row.dataset_id is not None}
+        datasets = {row.dataset_id for row in touched if row.dataset_id in self._blocked}
         tx.deliveries.settle(webhook.id, datasets, at=at)
 
-    async def _begin(self, job: Job, group: asyncio.TaskGroup, *, until: float) -> bool:
+    async def _begin(
+        self, job: Job, following: Job | None, group: asyncio.TaskGroup, *, until: float
+    ) -> bool:
         """Begin an attempt, or let the event wait behind an earlier one; False ends the turn."""
         await self._room(job.dataset_id)
         if job.fresh and job.dataset_id in self._blocked:
@@ -228,7 +232,10 @@ class _Turn:
             return True  # an earlier one of this dataset has just failed: this one waits on
         elif self._may_begin(job, until=until):
             self._begun += 1
-            self._in_flight[job.dataset_id] = group.create_task(self._attempt(job))
+            if following is None or following.dataset_id == job.dataset_id:
+                await self._attempt(job)  # nothing else could begin beside it
+            else:
+                self._in_flight[job.dataset_id] = group.create_task(self._attempt(job))
         else:
             return False
         if job.fresh:

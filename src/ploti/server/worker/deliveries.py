@@ -11,6 +11,7 @@ from ploti.model.ids import WebhookId
 from ploti.model.wire import Instant
 from ploti.server.ports.rows import Claim
 from ploti.server.service.deliver_due import Delivering, claim_lanes, deliver_due
+from ploti.server.service.record_outcomes import Outcomes
 
 _LOG = structlog.get_logger()
 
@@ -33,6 +34,7 @@ class DeliveryWorker:
     def __init__(self, parts: Delivering, *, slots: int = SLOTS) -> None:
         self._parts = parts
         self._slots = slots
+        self._outcomes = Outcomes(parts.store)
         self._loop = asyncio.get_running_loop()
         self._bell = asyncio.Event()
         self._turns: dict[WebhookId, tuple[asyncio.Task[None], bool]] = {}
@@ -85,7 +87,7 @@ class DeliveryWorker:
 
     async def _take_turn(self, claim: Claim) -> None:
         try:
-            await deliver_due(self._parts, claim)
+            await deliver_due(self._parts, claim, self._outcomes)
         except Exception:  # noqa: BLE001 - of one lane: its lease ends, and it is claimed again
             _LOG.exception("a turn failed", webhook=claim.webhook_id)
         finally:

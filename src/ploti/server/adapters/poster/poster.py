@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import ssl
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import urlsplit
+from functools import lru_cache
 
 import aiohttp
 import msgspec
@@ -21,6 +22,9 @@ from ploti.server.deliver.endpoint import check_url
 from ploti.server.guard import Dialled, ThreadResolver, judge
 
 _THREADS = 8
+_REMEMBERED = 1024
+"""Addresses that are not parsed anew for each POST."""
+
 _READ = 16 << 10
 _KEPT = 2 << 10
 
@@ -47,6 +51,7 @@ class WebhookPoster:
     ) -> None:
         self._allow = allow_networks
         self._limits = limits or Limits()
+        self._timeout = _timeout(self._limits, total=self._limits.total)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="post")
         self._resolver = resolver or ThreadResolver(self._threads)
         self._trust = trust
@@ -57,11 +62,12 @@ class WebhookPoster:
         """Send the body once; whatever goes wrong is an answer with an error."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        trail = Trail(scheme=urlsplit(url).scheme, until=began + self._limits.total)
+        trail = Trail(scheme=url.partition(":")[0].lower(), until=began + self._limits.total)
         under_way.set(trail)
         try:
-            while (told := await self._send(url, body, headers, trail)) is None:
-                pass  # the receiver had closed the connection that was kept: another one
+            told = await self._send(url, body, headers, trail, within=self._timeout)
+            while told is None:  # the receiver had closed the connection that was kept: another one
+                told = await self._send(url, body, headers, trail, within=self._left(trail))
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failed:
             told = Answer(ms=0, error=self._tell(failed, trail.dialled))
         ms = round((loop.time() - began) * 1000)
@@ -93,14 +99,19 @@ class WebhookPoster:
             await http.close()
 
     async def _send(
-        self, url: str, body: bytes, headers: Mapping[str, str], trail: Trail
+        self,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        trail: Trail,
+        *,
+        within: aiohttp.ClientTimeout,
     ) -> Answer | None:
         """What came of one POST; None where it broke off on a connection that had been kept."""
         try:
-            async with asyncio.timeout_at(trail.until):
-                response = await self._session().post(
-                    URL(url), data=body, headers=headers, allow_redirects=False
-                )
+            response = await self._session().post(
+                _parsed(url), data=body, headers=headers, allow_redirects=False, timeout=within
+            )
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
             if trail.is_fresh:
                 raise
@@ -115,13 +126,16 @@ class WebhookPoster:
             excerpt=excerpt,
         )
 
+    def _left(self, trail: Trail) -> aiohttp.ClientTimeout:
+        left = trail.until - asyncio.get_running_loop().time()
+        return _timeout(self._limits, total=max(left, 0.001))
+
     def _session(self) -> aiohttp.ClientSession:
         if self._http is None:
             self._http = aiohttp.ClientSession(
                 connector=GuardedConnector(
                     allow=self._allow, resolver=self._resolver, trust=self._trust
                 ),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect),
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
@@ -131,6 +145,8 @@ class WebhookPoster:
 
     async def _excerpt(self, response: aiohttp.ClientResponse, *, until: float) -> str | None:
         """The beginning of the body; the status line has decided already, so it may be cut off."""
+        if response.content.at_eof():
+            return None
         read = bytearray()
         a_while = asyncio.get_running_loop().time() + self._limits.body
         try:
@@ -160,6 +176,16 @@ class WebhookPoster:
                 return "connection: broken off before an answer"
             case _:
                 return f"no answer: {type(error).__name__}"
+
+
+def _timeout(limits: Limits, *, total: float) -> aiohttp.ClientTimeout:
+    """Around everything, to the moment: aiohttp would round whole seconds up."""
+    return aiohttp.ClientTimeout(total, sock_connect=limits.connect, ceil_threshold=math.inf)
+
+
+@lru_cache(_REMEMBERED)
+def _parsed(url: str) -> URL:
+    return URL(url)
 
 
 def _reason(error: OSError) -> str:
