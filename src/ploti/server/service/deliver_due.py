@@ -109,14 +109,15 @@ def load_lane(tx: Transaction, claim: Claim, *, base: str, at: Instant) -> Lane 
     webhook = tx.webhooks.claimed(claim)
     if webhook is None:
         return None
-    due = tx.deliveries.due(webhook.id, at=at, limit=TURN_EVENTS)
+    blocked = tx.deliveries.waiting(webhook.id)
+    due = tx.deliveries.due(webhook.id, at=at, limit=TURN_EVENTS) if blocked else []
     waited = [_waited(tx, webhook, row, base=base) for row in due]
     fresh, reached = _fresh(tx, webhook, base=base, at=at)
     return Lane(
         webhook=webhook,
         jobs=[*(job for job in waited if job), *fresh],
         lost=[row for row, job in zip(due, waited, strict=True) if not job],
-        blocked=tx.deliveries.waiting(webhook.id),
+        blocked=blocked,
         reached=reached,
     )
 
