@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
+from tests.fakes.plans import ALL_OPEN
 from tests.fakes.releases import NOW, declare, release
 
 from ploti.model.event import EventType
@@ -80,7 +81,9 @@ class Lanes:
     async def open(self) -> None:
         keys = await self.store.write(lambda tx: set_up(tx, ids=self.ids, now=NOW))
         if keys is not None:
-            self.subscriber = await self.store.read(lambda tx: authenticate(tx, keys.subscriber))
+            self.subscriber = await self.store.read(
+                lambda tx: authenticate(tx, keys.subscriber, now=NOW)
+            )
 
     async def close(self) -> None:
         await self.store.close()
@@ -94,7 +97,10 @@ class Lanes:
                 declare(tx, dataset)
             new = NewSubscription(datasets=[*datasets])
             made = create_subscription(
-                tx, self.subscriber, new, id=self.ids.subscription(), now=self.clock.now()
+                *(tx, self.subscriber, new),
+                id=self.ids.subscription(),
+                plans=ALL_OPEN,
+                now=self.clock.now(),
             )
             return made.id
 

@@ -1,5 +1,7 @@
 """Releases and holds straight in a transaction, for tests and benchmarks of the log."""
 
+from tests.fakes.plans import ALL_OPEN
+
 from ploti.errors import NotFound
 from ploti.model.admin import HoldState
 from ploti.model.event import HoldReason
@@ -33,7 +35,7 @@ CANDIDATE = Candidate(
 def declare(tx: Transaction, dataset_id: DatasetId, *, place: str = "us") -> None:
     """Declare a dataset, or file it anew."""
     raw: dict[str, object] = {"id": dataset_id, "title": "T", "place": place, "topic": "roads"}
-    apply_dataset(tx, dataset_id, raw, dry_run=False, now=NOW)
+    apply_dataset(tx, dataset_id, raw, plans=ALL_OPEN, dry_run=False, now=NOW)
 
 
 def release(tx: Transaction, dataset_id: DatasetId) -> int:
@@ -54,7 +56,7 @@ def hold(tx: Transaction, dataset_id: DatasetId) -> None:
         state=HoldState.OPEN,
         since=NOW,
         findings=[],
-        releasable=True,
+        matched=True,
     )
     tx.holds.add(row)
     (standing,) = tx.datasets.lock_standing([dataset_id])

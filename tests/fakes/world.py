@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.fakes.plans import ALL_OPEN
 from tests.fakes.small_builder import SmallBuilder
 
 from ploti.errors import SourceError
@@ -16,18 +17,21 @@ from ploti.model.subscription import NewSubscription, Subscription
 from ploti.model.wire import Instant
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
 from ploti.server.adapters.ids import RandomIds
+from ploti.server.adapters.plans import LocalPlans
 from ploti.server.adapters.store import SqliteStore
-from ploti.server.membership.principal import Principal
-from ploti.server.ports.outside import Builder, Fetched, NotModified
+from ploti.server.membership.principal import Principal, Reader
+from ploti.server.membership.rights import PlanReading
+from ploti.server.ports.outside import Builder, Fetched, NotModified, Plans
 from ploti.server.ports.store import Transaction
 from ploti.server.service.apply_dataset import apply_dataset
 from ploti.server.service.authenticate import authenticate
 from ploti.server.service.change_subscription import create_subscription
 from ploti.server.service.check_source import Parts, check_source, push_state
 from ploti.server.service.read_events import read_events
+from ploti.server.service.read_plans import read_all_plans, read_plans
 from ploti.server.service.review_hold import discard_hold, list_holds, release_hold
 from ploti.server.service.set_up import set_up
-from ploti.server.sources.declaration import Source
+from ploti.server.sources.source import Source
 from ploti.server.sources.validators import Validators
 
 T = TypeVar("T")
@@ -83,6 +87,7 @@ class World:
         self.builder = SmallBuilder()
         self.source = OneSource(self.blobs)
         self.ids = RandomIds()
+        self.plans: Plans = LocalPlans(self.store)
         self.parts = Parts(
             store=self.store,
             blobs=self.blobs,
@@ -90,14 +95,16 @@ class World:
             builder=builder or self.builder,
             clock=self.clock,
             ids=self.ids,
+            plans=self.plans,
             max_source=100_000_000 if builder else 1000,
         )
 
     async def open(self) -> None:
-        keys = await self.write(lambda tx: set_up(tx, ids=self.ids, now=self.clock.now()))
+        now = self.clock.now()
+        keys = await self.write(lambda tx: set_up(tx, ids=self.ids, now=now))
         if keys is not None:
-            self.staff = await self.read(lambda tx: authenticate(tx, keys.staff))
-            self.subscriber = await self.read(lambda tx: authenticate(tx, keys.subscriber))
+            self.staff = await self.read(lambda tx: authenticate(tx, keys.staff, now=now))
+            self.subscriber = await self.read(lambda tx: authenticate(tx, keys.subscriber, now=now))
 
     async def close(self) -> None:
         await self.store.close()
@@ -119,19 +126,37 @@ class World:
             "topic": "permits/building",
             "key": ["id"],
         }
+        reading = await read_all_plans(self.store, self.plans)
         return await self.write(
             lambda tx: apply_dataset(
-                tx, dataset_id, raw | settings, dry_run=dry_run, now=self.clock.now()
+                tx, dataset_id, raw | settings, plans=reading, dry_run=dry_run, now=self.clock.now()
             )
         )
 
     async def subscribe(self, *, by: Principal | None = None, **selection: Any) -> Subscription:
         new = NewSubscription(**(selection or {"datasets": [PERMITS]}))
+        who = by or self.subscriber
+        reading = await self.plans_of(who)
         return await self.write(
             lambda tx: create_subscription(
-                tx, by or self.subscriber, new, id=self.ids.subscription(), now=self.clock.now()
+                *(tx, who, new),
+                id=self.ids.subscription(),
+                plans=reading,
+                now=self.clock.now(),
             )
         )
+
+    async def plans_of(self, who: Principal) -> PlanReading:
+        return await read_plans(self.store, self.plans, [who.workspace_id])
+
+    async def reader_of(self, who: Principal) -> Reader:
+        """Who reads the catalogue for the workspace of a key."""
+        return Reader(workspaces=(who.workspace_id,), plans=await self.plans_of(who))
+
+    @property
+    def reader(self) -> Reader:
+        """The subscriber as one who reads the catalogue, on a plan that opens everything."""
+        return Reader(workspaces=(self.subscriber.workspace_id,), plans=ALL_OPEN)
 
     async def push(
         self, text: str, dataset_id: DatasetId = PERMITS, *, dry_run: bool = False

@@ -10,37 +10,44 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
+from tests.fakes.plans import ALL_OPEN
 
 from ploti.model.ids import DatasetId
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
 from ploti.server.adapters.clock import SystemClock
 from ploti.server.adapters.ids import RandomIds
+from ploti.server.adapters.plans import LocalPlans
 from ploti.server.adapters.poster import WebhookPoster
 from ploti.server.adapters.sealer import Sealer
 from ploti.server.adapters.store import SqliteStore
 from ploti.server.api.application import make_application
 from ploti.server.api.backend import Backend
+from ploti.server.api.limits import RateLimits
+from ploti.server.api.repeats import Repeats
 from ploti.server.api.waiters import Waiters
 from ploti.server.ports.store import Transaction
 from ploti.server.service.apply_dataset import apply_dataset
 from ploti.server.service.check_source import Parts
 from ploti.server.service.deliver_due import Delivering
+from ploti.server.service.note_use import KeyUses
 from ploti.server.service.set_up import NewKeys, set_up
 
 T = TypeVar("T")
 BASE = "http://ploti.test"
 NOTHING: Any = None
+QUICK = 1_000_000
+"""Requests a second of a key, and of an address: more than any test sends."""
 
 
 class Running:
     """A server without a socket: requests go straight to the application, in its own loop."""
 
-    def __init__(self, folder: Path, *, most_waits: int = 8) -> None:
+    def __init__(self, folder: Path, *, most_waits: int = 8, rate: int = QUICK) -> None:
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever)
         self._thread.start()
         try:
-            self.call(self._start(folder, most_waits))
+            self.call(self._start(folder, most_waits, rate))
         except BaseException:
             self._end_loop()
             raise
@@ -57,7 +64,11 @@ class Running:
     def declare(self, dataset: str, **settings: object) -> None:
         raw = {"id": dataset, "title": "T", "place": "us/fl", "topic": "permits", **settings}
         now = self.clock.now()
-        self.write(lambda tx: apply_dataset(tx, DatasetId(dataset), raw, dry_run=False, now=now))
+        self.write(
+            lambda tx: apply_dataset(
+                tx, DatasetId(dataset), raw, plans=ALL_OPEN, dry_run=False, now=now
+            )
+        )
 
     def start(
         self, method: str, path: str, *, key: str | None = "", **options: Any
@@ -86,7 +97,7 @@ class Running:
         self._thread.join()
         self.loop.close()
 
-    async def _start(self, folder: Path, most_waits: int) -> None:
+    async def _start(self, folder: Path, most_waits: int, rate: int) -> None:
         self.clock, ids = SystemClock(), RandomIds()
         self.store = SqliteStore(str(folder / "ploti.db"))
         signer = LinkSigner(b"s" * 32, base=BASE, now=self.clock.now)
@@ -98,6 +109,7 @@ class Running:
             builder=NOTHING,
             clock=self.clock,
             ids=ids,
+            plans=LocalPlans(self.store),
             max_source=1 << 20,
         )
         waiters = Waiters(
@@ -114,7 +126,14 @@ class Running:
             base=BASE,
         )
         self.backend = Backend(
-            parts=parts, delivering=delivering, files=self.blobs, waiters=waiters, base=BASE
+            parts=parts,
+            delivering=delivering,
+            files=self.blobs,
+            waiters=waiters,
+            limits=RateLimits(rate=rate, public_rate=rate),
+            repeats=Repeats(Sealer([b"a" * 32])),
+            uses=KeyUses(),
+            base=BASE,
         )
         self.keys: NewKeys = await self.store.write(
             lambda tx: set_up(tx, ids=ids, now=self.clock.now()) or NOTHING
@@ -134,8 +153,8 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, *, most_waits: int = 8) -> Iterator[Running]:
-    server = Running(folder, most_waits=most_waits)
+def running(folder: Path, *, most_waits: int = 8, rate: int = QUICK) -> Iterator[Running]:
+    server = Running(folder, most_waits=most_waits, rate=rate)
     try:
         yield server
     finally:

@@ -19,7 +19,7 @@ def key_with(api: Running, *permissions: str, workspace: str | None = None) -> s
     secret = api.backend.ids.secret("ploti_")
 
     def work(tx: Transaction) -> None:
-        who = authenticate(tx, api.keys.subscriber)
+        who = authenticate(tx, api.keys.subscriber, now=api.clock.now())
         tx.keys.add(
             KeyRow(
                 id=KeyId(api.backend.ids.token("key_")),
@@ -226,7 +226,8 @@ def test_s48_revoking_the_key_that_made_it_does_not_stop_a_webhook(
     stored = api.call(
         api.store.read(
             lambda tx: tx.webhooks.get(
-                made["id"], workspace=authenticate(tx, api.keys.subscriber).workspace_id
+                made["id"],
+                workspace=authenticate(tx, api.keys.subscriber, now=api.clock.now()).workspace_id,
             )
         )
     )

@@ -48,12 +48,12 @@ def test_a_rebuild_is_a_version_to_load_even_where_nothing_differs_r061_r063_s20
         now = world.clock.now()
         shown = await world.read(
             lambda tx: get_version(
-                *(tx, world.subscriber, PERMITS, 2), format="csv", blobs=world.blobs, now=now
+                *(tx, world.reader, PERMITS, 2), format="csv", blobs=world.blobs, now=now
             )
         )
         assert (shown.previous_version, shown.resync_required) == (1, True)
         assert shown.files.changes is None
-        dataset = await world.read(lambda tx: get_dataset(tx, world.subscriber, PERMITS))
+        dataset = await world.read(lambda tx: get_dataset(tx, world.reader, PERMITS))
         assert dataset.last_checked_at == checked
         assert (await world.push(table({"a": "deck"}))).outcome is OutcomeKind.UNCHANGED
         assert (await world.push(table({"a": "pool"}))).version == 3
@@ -132,12 +132,12 @@ def test_a_restored_version_has_the_older_ones_records_under_a_new_number_s19_s2
         )
         first, third = [
             await world.read(
-                lambda tx, number=number: get_digest(tx, world.subscriber, PERMITS, number)
+                lambda tx, number=number: get_digest(tx, world.reader, PERMITS, number)
             )
             for number in (1, 3)
         ]
         assert first == third
-        dataset = await world.read(lambda tx: get_dataset(tx, world.subscriber, PERMITS))
+        dataset = await world.read(lambda tx: get_dataset(tx, world.reader, PERMITS))
         assert dataset.next_check_by is None
         with pytest.raises(Conflict, match="not kept"):
             await rebuild(world)

@@ -83,10 +83,10 @@ def test_the_same_records_in_another_order_are_unchanged_and_use_no_number(run: 
     async def story(world: World) -> None:
         await world.declare()
         await world.push(table({"a": "deck", "b": "shed"}))
-        before = await world.read(lambda tx: get_dataset(tx, world.subscriber, PERMITS))
+        before = await world.read(lambda tx: get_dataset(tx, world.reader, PERMITS))
         outcome = await world.push(table({"b": "shed", "a": "deck"}))
         assert outcome.outcome is OutcomeKind.UNCHANGED
-        after = await world.read(lambda tx: get_dataset(tx, world.subscriber, PERMITS))
+        after = await world.read(lambda tx: get_dataset(tx, world.reader, PERMITS))
         assert before.last_checked_at is not None
         assert after.last_checked_at is not None
         assert after.last_checked_at > before.last_checked_at
@@ -100,11 +100,11 @@ def test_a_state_that_cannot_be_read_fails_and_leaves_everything_as_it_was(run: 
         await world.declare()
         subscription = await world.subscribe()
         await world.push(table({"a": "deck"}))
-        before = await world.read(lambda tx: get_dataset(tx, world.subscriber, PERMITS))
+        before = await world.read(lambda tx: get_dataset(tx, world.reader, PERMITS))
         outcome = await world.push("id,kind\na\n")
         assert outcome.outcome is OutcomeKind.FAILED
         assert outcome.detail == "The rows are not of one length"
-        assert await world.read(lambda tx: get_dataset(tx, world.subscriber, PERMITS)) == before
+        assert await world.read(lambda tx: get_dataset(tx, world.reader, PERMITS)) == before
         assert len(await world.events(subscription.id)) == 2
         assert await world.kept() == ONE_VERSION
 

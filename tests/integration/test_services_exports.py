@@ -37,7 +37,7 @@ async def large_versions(world: World) -> None:
 async def ask(world: World, *, format: str = "csv") -> Version:
     return await world.read(
         lambda tx: get_version(
-            *(tx, world.subscriber, PERMITS, 2),
+            *(tx, world.reader, PERMITS, 2),
             format=format,
             blobs=world.blobs,
             now=world.clock.now(),

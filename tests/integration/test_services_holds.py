@@ -44,7 +44,7 @@ def test_a_major_change_is_held_and_delayed_is_sent_once_r046_r048_r073(run: Pla
         }
         assert (hold.id, hold.version, hold.current_version) == (outcome.hold.id, 2, 1)
         assert (hold.row_count, hold.current_row_count) == (1, 1)
-        shown = await world.read(lambda tx: get_dataset(tx, world.subscriber, PERMITS))
+        shown = await world.read(lambda tx: get_dataset(tx, world.reader, PERMITS))
         assert shown.hold is not None
         assert shown.current is not None
         assert (shown.hold.reason, shown.current.version) == (HoldReason.SCHEMA_REVIEW, 1)
@@ -58,7 +58,7 @@ def test_a_held_number_is_not_found_by_subscribers(run: Play) -> None:
         await world.subscribe()
         await world.push(table({"a": "deck"}))
         await world.push(table({"a": "deck"}, columns=OTHER))
-        who = world.subscriber
+        who = world.reader
         with pytest.raises(NotFound):
             await world.read(lambda tx: get_digest(tx, who, PERMITS, 2))
         with pytest.raises(NotFound):
@@ -198,7 +198,7 @@ def test_a_version_whose_records_were_not_matched_can_only_be_discarded_r074_s05
         outcome = await world.push("id,kind\na,deck\na,shed\n")
         assert (outcome.outcome, outcome.counts) == (OutcomeKind.HELD, None)
         (waiting,) = await world.holds()
-        assert (waiting.reason, waiting.releasable) == (HoldReason.DATA_CHECK, False)
+        assert (waiting.reason, waiting.matched) == (HoldReason.DATA_CHECK, False)
         assert waiting.findings[0].examples == ["a"]
         assert await world.told(subscription.id) == [
             ("added", None),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.plans import ALL_OPEN
 from tests.fakes.world import PERMITS, ROADS, World, play, table
 
 from ploti.model.admin import AdminDataset, OutcomeKind, Status
@@ -17,7 +18,7 @@ from ploti.server.service.check_source import end_left_attempts
 from ploti.server.service.read_datasets import get_admin_dataset
 from ploti.server.service.read_status import read_status
 from ploti.server.service.steer_dataset import pause_dataset, remove_dataset, resume_dataset
-from ploti.server.sources.declaration import Source
+from ploti.server.sources.source import Source
 from ploti.server.sources.validators import Validators
 from ploti.server.worker.jobs import Jobs
 
@@ -205,7 +206,9 @@ def test_a_removed_dataset_leaves_and_comes_back_by_its_declaration_r069(run: Pl
         world.source.bytes = table({"a": "deck"}).encode()
         await work(world)
         for _ in range(2):
-            await world.write(lambda tx: remove_dataset(tx, PERMITS, now=world.clock.now()))
+            await world.write(
+                lambda tx: remove_dataset(tx, PERMITS, plans=ALL_OPEN, now=world.clock.now())
+            )
         pass_hours(world, 100)
         await work(world)
         assert not (await show(world)).deliverable

@@ -23,6 +23,7 @@ from ploti.server.service.read_catalogue import (
 from ploti.server.service.read_datasets import get_admin_dataset, list_admin_datasets
 from ploti.server.service.read_version import (
     current_snapshot,
+    find_listing,
     get_digest,
     get_version,
     list_changes,
@@ -41,7 +42,7 @@ async def version_of(world: World, number: int, *, format: str = "geoparquet") -
     return await world.read(
         lambda tx: get_version(
             tx,
-            world.subscriber,
+            world.reader,
             PERMITS,
             number,
             format=format,
@@ -53,7 +54,8 @@ async def version_of(world: World, number: int, *, format: str = "geoparquet") -
 
 async def changes_of(world: World, number: int, **page: Any) -> dict[str, Any]:
     asked: dict[str, Any] = {"cursor": None, "limit": 100} | page
-    text = await list_changes(world.store, world.blobs, world.subscriber, PERMITS, number, **asked)
+    name = await world.read(lambda tx: find_listing(tx, world.reader, PERMITS, number))
+    text = await list_changes(world.blobs, name, **asked)
     found: dict[str, Any] = json.loads(text)
     return found
 
@@ -171,7 +173,7 @@ def test_files_need_a_subscription_that_delivers_the_dataset_s30_s31_r025(run: P
     async def story(world: World) -> None:
         await two_versions(world)
         await world.declare(ROADS, topic="roads")
-        who, now = world.subscriber, world.clock.now()
+        who, now = world.reader, world.clock.now()
         for work in (
             lambda tx: get_version(tx, who, ROADS, 1, format="csv", blobs=world.blobs, now=now),
             lambda tx: get_digest(tx, who, ROADS, 1),
@@ -180,7 +182,7 @@ def test_files_need_a_subscription_that_delivers_the_dataset_s30_s31_r025(run: P
             with pytest.raises(NotSubscribed):
                 await world.read(work)
         with pytest.raises(NotSubscribed):
-            await list_changes(world.store, world.blobs, who, ROADS, 1, cursor=None, limit=1)
+            await world.read(lambda tx: find_listing(tx, who, ROADS, 1))
         shown = await world.read(lambda tx: get_dataset(tx, who, ROADS))
         assert (shown.id, shown.current) == (ROADS, None)
         page = await world.read(lambda tx: list_versions(tx, who, ROADS, after=None, limit=1))
@@ -205,7 +207,7 @@ def test_what_is_no_longer_deliverable_answers_so_everywhere_s31(run: Play) -> N
             tx.datasets.save(msgspec.structs.replace(dataset, deliverable=False))
 
         await world.write(stop)
-        who = world.subscriber
+        who = world.reader
         for work in (
             lambda tx: get_dataset(tx, who, PERMITS),
             lambda tx: get_schema(tx, who, PERMITS, version=1),
@@ -226,7 +228,7 @@ def test_what_is_no_longer_deliverable_answers_so_everywhere_s31(run: Play) -> N
 def test_the_newest_snapshot_has_an_address_and_a_digest_its_buckets(run: Play) -> None:
     async def story(world: World) -> None:
         await two_versions(world)
-        who, now = world.subscriber, world.clock.now()
+        who, now = world.reader, world.clock.now()
         address = await world.read(
             lambda tx: current_snapshot(
                 tx, who, PERMITS, format="geoparquet", blobs=world.blobs, now=now
@@ -244,7 +246,7 @@ def test_a_schema_is_that_of_its_version_with_its_change_r091(run: Play) -> None
     async def story(world: World) -> None:
         await two_versions(world)
         await world.push(table({"a": "pool,x", "c": "shed,y"}, columns="id,kind,street"))
-        who = world.subscriber
+        who = world.reader
         now = await world.read(lambda tx: get_schema(tx, who, PERMITS, version=None))
         before = await world.read(lambda tx: get_schema(tx, who, PERMITS, version=2))
         assert (now.schema_version, before.schema_version) == ("1.1", "1.0")
@@ -261,7 +263,7 @@ def test_versions_are_listed_after_a_number_r092_r093_s43(run: Play) -> None:
     async def story(world: World) -> None:
         await two_versions(world)
         await world.push(table({"a": "deck"}))
-        who = world.subscriber
+        who = world.reader
         page = await world.read(lambda tx: list_versions(tx, who, PERMITS, after=None, limit=2))
         assert [version.version for version in page.versions] == [1, 2]
         assert page.next_cursor == 2
@@ -281,7 +283,7 @@ def test_datasets_are_listed_by_id_below_a_place_and_a_topic(run: Play) -> None:
 
         async def listed(**asked: Any) -> tuple[list[str], str | None]:
             given = {"place": None, "topic": None, "cursor": None, "limit": 500} | asked
-            page = await world.read(lambda tx: list_datasets(tx, world.subscriber, **given))
+            page = await world.read(lambda tx: list_datasets(tx, world.reader, **given))
             assert all(each.subscribed is (each.id == "ds_b") for each in page.datasets)
             return [each.id for each in page.datasets], page.next_cursor
 

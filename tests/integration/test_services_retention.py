@@ -15,7 +15,7 @@ from ploti.server.ports.rows import JobKind
 from ploti.server.service.check_source import end_left_attempts
 from ploti.server.service.prune_old import prune
 from ploti.server.service.read_catalogue import get_schema
-from ploti.server.service.read_version import get_version, list_changes
+from ploti.server.service.read_version import find_listing, get_version
 from ploti.server.worker.jobs import Jobs
 
 Play = Callable[[Callable[[World], Awaitable[None]]], None]
@@ -30,7 +30,7 @@ async def show(world: World, number: int, dataset: DatasetId = PERMITS) -> Versi
     now = world.clock.now()
     return await world.read(
         lambda tx: get_version(
-            *(tx, world.subscriber, dataset, number), format="csv", blobs=world.blobs, now=now
+            *(tx, world.reader, dataset, number), format="csv", blobs=world.blobs, now=now
         )
     )
 
@@ -98,12 +98,10 @@ def test_changes_are_kept_90_days_and_snapshots_since_they_stopped_being_current
         assert second.files.changes is None
         assert second.files.snapshot is not None
         with pytest.raises(Expired, match="past retention"):
-            await list_changes(
-                *(world.store, world.blobs, world.subscriber, PERMITS, 2), cursor=None, limit=10
-            )
+            await world.read(lambda tx: find_listing(tx, world.reader, PERMITS, 2))
         with pytest.raises(Expired, match="load its current version"):
             await show(world, 1)
-        schema = await world.read(lambda tx: get_schema(tx, world.subscriber, PERMITS, version=1))
+        schema = await world.read(lambda tx: get_schema(tx, world.reader, PERMITS, version=1))
         assert [column.name for column in schema.columns] == ["id", "kind"]
         await world.push(table({"a": "shed"}))
         await pass_days(world, 89)

@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.plans import ALL_OPEN
 from tests.fakes.world import BASE, PERMITS, ROADS, World, play, table
 
 from ploti.errors import InvalidInput, NotFound, Unauthenticated
+from ploti.model.account import DEFAULT_PLAN
 from ploti.model.event import EventType
 from ploti.model.ids import MemberId, SubscriptionId, WorkspaceId
 from ploti.model.subscription import SubscriptionPatch
 from ploti.model.wire import convert
 from ploti.server.membership.principal import Principal
+from ploti.server.ports.rows import WorkspaceRow
 from ploti.server.service.authenticate import authenticate
 from ploti.server.service.change_subscription import delete_subscription, update_subscription
 from ploti.server.service.read_events import read_events
@@ -33,7 +36,12 @@ async def patch(world: World, subscription: SubscriptionId, **changes: Any) -> N
     now = world.clock.now()
     await world.write(
         lambda tx: update_subscription(
-            tx, world.subscriber, subscription, SubscriptionPatch(**changes), now=now
+            tx,
+            world.subscriber,
+            subscription,
+            SubscriptionPatch(**changes),
+            plans=ALL_OPEN,
+            now=now,
         )
     )
 
@@ -41,7 +49,15 @@ async def patch(world: World, subscription: SubscriptionId, **changes: Any) -> N
 async def other_workspace(world: World) -> Principal:
     workspace, member = WorkspaceId("ws_other"), MemberId("mem_other")
     now = world.clock.now()
-    await world.write(lambda tx: tx.keys.add_workspace(workspace, name="other", now=now))
+    row = WorkspaceRow(
+        id=workspace,
+        name="other",
+        coverage=None,
+        plan_id=DEFAULT_PLAN,
+        public=False,
+        created_at=now,
+    )
+    await world.write(lambda tx: tx.workspaces.add(row))
     return Principal(
         workspace_id=workspace,
         member_id=member,
@@ -101,7 +117,9 @@ def test_null_in_a_merge_patch_empties_what_it_names(run: Play) -> None:
         nothing = convert({"name": None, "places": None, "topics": None}, SubscriptionPatch)
         now = world.clock.now()
         changed = await world.write(
-            lambda tx: update_subscription(tx, world.subscriber, subscription.id, nothing, now=now)
+            lambda tx: update_subscription(
+                tx, world.subscriber, subscription.id, nothing, plans=ALL_OPEN, now=now
+            )
         )
         assert (changed.name, changed.places, changed.topics) == ("", [], [])
         assert changed.datasets == [PERMITS]
@@ -301,6 +319,6 @@ def test_a_set_up_gives_two_keys_once_and_an_unknown_key_is_refused_r170(run: Pl
         now = world.clock.now()
         assert await world.write(lambda tx: set_up(tx, ids=world.ids, now=now)) is None
         with pytest.raises(Unauthenticated):
-            await world.read(lambda tx: authenticate(tx, "ploti_nothing"))
+            await world.read(lambda tx: authenticate(tx, "ploti_nothing", now=now))
 
     run(story)

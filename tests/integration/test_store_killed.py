@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.fakes.chain import check_log
+from tests.fakes.plans import ALL_OPEN
 from tests.fakes.releases import NOW, declare
 from tests.integration.releasing_writer import DATASET
 
@@ -48,7 +49,7 @@ def prepare(tx: Transaction) -> None:
     declare(tx, DATASET)
     for subscription in SUBSCRIPTIONS:
         new = NewSubscription(datasets=[DATASET])
-        create_subscription(tx, WHO, new, id=subscription, now=NOW)
+        create_subscription(tx, WHO, new, id=subscription, plans=ALL_OPEN, now=NOW)
 
 
 def all_events(tx: Transaction, subscription: SubscriptionId) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fakes.chain import check_log
+from tests.fakes.plans import ALL_OPEN
 from tests.fakes.releases import NOW, decide, declare, hold, release
 
 from ploti.model.admin import HoldState
@@ -56,10 +57,10 @@ def subscribe(subscription: SubscriptionId, place: str) -> Work:
     def work(tx: Transaction) -> None:
         if tx.subscriptions.get(subscription, workspace=WHO.workspace_id) is None:
             new = NewSubscription(places=[place])
-            create_subscription(tx, WHO, new, id=subscription, now=NOW)
+            create_subscription(tx, WHO, new, id=subscription, plans=ALL_OPEN, now=NOW)
         else:
             patch = SubscriptionPatch(places=[place])
-            update_subscription(tx, WHO, subscription, patch, now=NOW)
+            update_subscription(tx, WHO, subscription, patch, plans=ALL_OPEN, now=NOW)
 
     return work
 

@@ -30,6 +30,8 @@ def serve(
     build_seconds: Setting = None,
     max_source: Setting = None,
     max_waits: Setting = None,
+    rate_limit: Setting = None,
+    public_rate_limit: Setting = None,
     secret_keys: Setting = None,
 ) -> None:
     """Serve feeds from a folder until Ctrl-C or SIGTERM.
@@ -63,6 +65,10 @@ def serve(
         How large a source may be: 8GiB.
     max_waits
         How many requests of a key may wait on the log at once: 8.
+    rate_limit
+        How many requests a second a key may send: 50; twice as many may come at once.
+    public_rate_limit
+        How many an address may send without a key, or with one that is not known: 10.
     secret_keys
         Secrets of 32 characters or more that webhooks' secrets and links are kept with, with commas
         between: the first writes, all read. Unless given, one that is kept in the folder.
@@ -75,6 +81,8 @@ def serve(
         "build_seconds": build_seconds,
         "max_source": max_source,
         "max_waits": max_waits,
+        "rate_limit": rate_limit,
+        "public_rate_limit": public_rate_limit,
         "secret_keys": secret_keys,
     }
     try:

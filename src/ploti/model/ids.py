@@ -8,6 +8,7 @@ from typing import NewType
 WorkspaceId = NewType("WorkspaceId", str)
 MemberId = NewType("MemberId", str)
 KeyId = NewType("KeyId", str)
+PlanId = NewType("PlanId", str)
 DatasetId = NewType("DatasetId", str)
 SubscriptionId = NewType("SubscriptionId", str)
 EventId = NewType("EventId", str)
@@ -22,6 +23,8 @@ START = EventId("evt_000000000000")
 _DATASET = re.compile(r"ds_[a-z0-9]+(?:_[a-z0-9]+)*")
 _EVENT = re.compile(r"evt_([0-9]{12})")
 _LONGEST_DATASET = 63
+_PLAN = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
+_LONGEST_PLAN = 63
 
 
 def event_id(number: int) -> EventId:
@@ -45,6 +48,16 @@ def dataset_id(text: str) -> DatasetId:
             f"{_LONGEST_DATASET} characters at most, such as ds_orange_fl_building_permits"
         )
     return DatasetId(text)
+
+
+def plan_id(text: str) -> PlanId:
+    """A plan's id as its operator chose it; raises ValueError for another form."""
+    if len(text) > _LONGEST_PLAN or _PLAN.fullmatch(text) is None:
+        raise ValueError(
+            f"'{text}' is no plan's id: small letters and digits, with single hyphens or "
+            f"underscores between, {_LONGEST_PLAN} characters at most, such as permits-only"
+        )
+    return PlanId(text)
 
 
 def record_id(version: int, ordinal: int) -> RecordId:

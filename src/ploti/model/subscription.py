@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from ploti.model.ids import DatasetId, SubscriptionId
 from ploti.model.wire import UNSET, Instant, Unset, Value
 
@@ -38,3 +40,31 @@ class Subscription(Selection, kw_only=True):
     id: SubscriptionId
     name: str
     created_at: Instant
+
+
+class Obstacle(StrEnum):
+    """Why a subscription does not deliver a dataset; the first that is true counts (S-33)."""
+
+    NOT_DELIVERABLE = "not_deliverable"
+    NOT_MATCHED = "not_matched"
+    OUTSIDE_COVERAGE = "outside_coverage"
+    OUTSIDE_PLAN = "outside_plan"
+    PLAN_UNREADABLE = "plan_unreadable"
+
+
+class Excluded(Value, kw_only=True):
+    """A dataset that a selection matches and that it would not deliver."""
+
+    dataset_id: DatasetId
+    reason: Obstacle
+
+
+class Preview(Value, kw_only=True):
+    """What a selection would deliver now, by id, and what else it matches.
+
+    `unknown` are listed ids that no dataset has.
+    """
+
+    datasets: list[DatasetId]
+    excluded: list[Excluded]
+    unknown: list[DatasetId]

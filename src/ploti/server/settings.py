@@ -42,6 +42,8 @@ class Settings(Value, kw_only=True):
     build_seconds: int = 3600
     max_source: int = 8 << 30
     max_waits: int = 8
+    rate_limit: int = 50
+    public_rate_limit: int = 10
     secret_keys: tuple[str, ...] = ()
     test_clock: str | None = None
 
@@ -161,6 +163,8 @@ _READERS: dict[str, Callable[[str], object]] = {
     "build_seconds": _number,
     "max_source": _size,
     "max_waits": _number,
+    "rate_limit": _number,
+    "public_rate_limit": _number,
     "secret_keys": _secrets,
     "test_clock": _text,
 }

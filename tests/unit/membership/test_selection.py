@@ -2,13 +2,13 @@
 
 import pytest
 
-from ploti.errors import Forbidden, InvalidInput, NotDeliverable, NotSubscribed
+from ploti.errors import Forbidden, InvalidInput
 from ploti.model.event import RemovedReason
 from ploti.model.ids import DatasetId, KeyId, MemberId, WorkspaceId
 from ploti.model.subscription import Selection
-from ploti.server.membership.access import check_delivered
 from ploti.server.membership.principal import Principal, require
-from ploti.server.membership.selection import Filing, checked, delivers, matches, move, takes_in
+from ploti.server.membership.rights import EVERYTHING, Filing, takes_in
+from ploti.server.membership.selection import checked, matches, move
 
 A, B, C = DatasetId("ds_a"), DatasetId("ds_b"), DatasetId("ds_c")
 
@@ -59,11 +59,6 @@ def test_a_dataset_matches_by_name_or_by_place_and_topic_s35_r203(
     assert matches(selection, filing()) is matched
 
 
-def test_only_what_is_deliverable_is_delivered() -> None:
-    assert delivers(Selection(datasets=[A]), filing())
-    assert not delivers(Selection(datasets=[A]), filing(deliverable=False))
-
-
 def test_a_change_joins_and_leaves_by_dataset_id_with_the_first_reason_s33() -> None:
     filings = [
         filing(C),
@@ -73,7 +68,7 @@ def test_a_change_joins_and_leaves_by_dataset_id_with_the_first_reason_s33() -> 
         filing(DatasetId("ds_d")),
         filing(DatasetId("ds_f"), topic="roads"),
     ]
-    found = move(Selection(topics=["permits"]), filings, delivered={A, B, C})
+    found = move(Selection(topics=["permits"]), filings, rights=EVERYTHING, delivered={A, B, C})
     assert found.joins == ["ds_d", "ds_e"]
     assert found.leaves == [
         (A, RemovedReason.NO_LONGER_DELIVERABLE),
@@ -107,14 +102,6 @@ def test_every_fault_of_a_selection_is_named() -> None:
     with pytest.raises(InvalidInput) as refused:
         checked(Selection(places=["US", "us"], topics=["#"]))
     assert [fault.field for fault in refused.value.errors] == ["places", "topics"]
-
-
-def test_the_first_answer_that_is_true_is_given_s31() -> None:
-    check_delivered(A, deliverable=True, subscribed=True)
-    with pytest.raises(NotSubscribed):
-        check_delivered(A, deliverable=True, subscribed=False)
-    with pytest.raises(NotDeliverable):
-        check_delivered(A, deliverable=False, subscribed=False)
 
 
 def test_a_key_without_a_permission_is_told_which_one_r168() -> None:

@@ -76,8 +76,10 @@ async def apply_dataset(
     """Create or change a dataset by its declaration; says what changed."""
     declared = await caller.json()
     now = backend.clock.now()
-    return await caller.write(
-        lambda tx, _: applying.apply_dataset(tx, dataset, declared, dry_run=dry_run, now=now)
+    return await caller.change_all(
+        lambda tx, plans: applying.apply_dataset(
+            tx, dataset, declared, plans=plans, dry_run=dry_run, now=now
+        )
     )
 
 
@@ -94,8 +96,7 @@ async def check_dataset(
     full: Full = False,
 ) -> Outcome:
     """Look at the source now, and answer once what it brought is built and decided."""
-    await caller.admit()
-    return await checking.check_source(backend.parts, dataset, full=full)
+    return await caller.once(lambda: checking.check_source(backend.parts, dataset, full=full))
 
 
 @post(
@@ -112,12 +113,13 @@ async def push_state(
     dry_run: DryRun = False,
 ) -> Outcome:
     """Take the body, a file, as the source's new state, and answer once it is decided."""
-    await caller.admit()
-    return await checking.push_state(
-        *(backend.parts, dataset),
-        name=name,
-        chunks=caller.chunks(),
-        dry_run=dry_run,
+    return await caller.once(
+        lambda: checking.push_state(
+            *(backend.parts, dataset),
+            name=name,
+            chunks=caller.chunks(),
+            dry_run=dry_run,
+        )
     )
 
 
@@ -154,7 +156,9 @@ async def remove_dataset(
 ) -> AdminDataset:
     """Take the dataset out of delivery; declaring it again brings it back."""
     now = backend.clock.now()
-    return await caller.write(lambda tx, _: steer_dataset.remove_dataset(tx, dataset, now=now))
+    return await caller.change_all(
+        lambda tx, plans: steer_dataset.remove_dataset(tx, dataset, plans=plans, now=now)
+    )
 
 
 @get("/status")
@@ -178,8 +182,7 @@ async def rebuild_version(
     dataset: FromPath[DatasetId],
 ) -> Outcome:
     """Build the current version again, as a new one to be loaded; answers once it is decided."""
-    await caller.admit()
-    return await rebuilding.rebuild_version(backend.parts, dataset)
+    return await caller.once(lambda: rebuilding.rebuild_version(backend.parts, dataset))
 
 
 @post(
@@ -195,8 +198,7 @@ async def restore_version(
     version: FromPath[int],
 ) -> Outcome:
     """Make an older version's content current again, as a new version to be loaded."""
-    await caller.admit()
-    return await restoring.restore_version(backend.parts, dataset, version)
+    return await caller.once(lambda: restoring.restore_version(backend.parts, dataset, version))
 
 
 @get("/holds")

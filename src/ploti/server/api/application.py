@@ -16,6 +16,7 @@ from ploti.server.api.methods import with_methods
 from ploti.server.api.openapi import ANSWER, draw
 from ploti.server.api.params import check_request
 from ploti.server.api.problems import HANDLERS
+from ploti.server.api.repeats import Repeated, answer_again
 
 _ROUTES = (
     *(datasets.ROUTER, subscriptions.ROUTER, events.ROUTER, webhooks.ROUTER, admin.ROUTER),
@@ -39,7 +40,7 @@ def make_application(backend: Backend, *, version: str) -> ASGIApp:
             "caller": Provide(find_caller),
         },
         before_request=check_request,
-        exception_handlers=HANDLERS,
+        exception_handlers={**HANDLERS, Repeated: answer_again},
         response_headers={"cache-control": "no-store", "x-content-type-options": "nosniff"},
         type_encoders={Instant: str},
         openapi_config=None,

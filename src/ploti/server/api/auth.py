@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,13 +13,18 @@ from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
-from ploti.errors import Fault, TooLarge, Unauthenticated
-from ploti.model.wire import convert
+from ploti.errors import Fault, NotSubscribed, TooLarge, Unauthenticated
+from ploti.model.ids import WorkspaceId
+from ploti.model.wire import Instant, convert
 from ploti.server.api.backend import Backend
 from ploti.server.api.problems import ClientGone, explain, refuse
-from ploti.server.membership.principal import Principal, require
-from ploti.server.ports.store import Store, Transaction
-from ploti.server.service.authenticate import authenticate
+from ploti.server.api.repeats import read_again
+from ploti.server.membership.principal import ADMIN, Principal, Reader, require
+from ploti.server.membership.rights import PlanReading
+from ploti.server.ports.rows import AuditRow
+from ploti.server.ports.store import Transaction
+from ploti.server.service.authenticate import authenticate, key_digest
+from ploti.server.service.read_plans import read_all_plans, read_plans, with_plans
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
@@ -28,32 +33,117 @@ HttpRequest = Request[object, object, State]
 PERMISSION = "permission"
 """In a router's `opt`: what a key needs for its routes."""
 
+OPEN = "open"
+"""In a router's `opt`: it answers without a key too, where a workspace is public."""
+
 LONGEST_BODY = 1 << 20
 
 _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
+_SEND_A_KEY = "Send a key as 'Authorization: Bearer ploti_…'"
 _AT = re.compile(r"(.*) - at `\$\.?(.*)`")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Caller:
-    """One request's key: nothing is read, written or received for it before it is admitted."""
+    """One request's key: nothing is read, written or received for it before it is admitted.
+
+    `key` is None for a request without one, which only the routes open to it have.
+    """
 
     request: HttpRequest
-    store: Store
-    key: str
+    backend: Backend
+    key: str | None
     permission: str
+    text: bytes = b""
 
     async def read(self, work: Callable[[Transaction, Principal], T]) -> T:
         """Admit the key and do work that only reads, over one consistent moment."""
-        return await self.store.read(lambda tx: work(tx, self._admit(tx)))
+        return await self.backend.store.read(lambda tx: work(tx, self._admit(tx)))
 
     async def write(self, work: Callable[[Transaction, Principal], T]) -> T:
-        """Admit the key and do work in one transaction."""
-        return await self.store.write(lambda tx: work(tx, self._admit(tx)))
+        """Admit the key and do work in one transaction, which keeps the staff's audit too.
+
+        A POST that comes again under one `Idempotency-Key` is done once.
+        """
+        again, now = read_again(self.request, self.text), self.backend.clock.now()
+
+        def do(tx: Transaction) -> T:
+            who = self._admit(tx)
+            if again is not None:
+                tx.keys.lock(who.key_id)
+                self.backend.repeats.check(tx, who, again, now=now)
+            result = work(tx, who)
+            self._record(tx, who, result, now=now)
+            if again is not None:
+                self.backend.repeats.keep(tx, who, again, result, now=now)
+            return result
+
+        return await self.backend.store.write(do)
+
+    async def change(self, work: Callable[[Transaction, Principal, PlanReading], T]) -> T:
+        """Write what changes the membership of one of the caller's subscriptions."""
+        who, backend = await self.admit(), self.backend
+        return await with_plans(
+            lambda: read_plans(backend.store, backend.plans, [who.workspace_id]),
+            lambda plans: self.write(lambda tx, who: work(tx, who, plans)),
+        )
+
+    async def change_all(self, work: Callable[[Transaction, PlanReading], T]) -> T:
+        """Write what may change the membership of every subscription, for staff."""
+        await self.admit()
+        backend = self.backend
+        return await with_plans(
+            lambda: read_all_plans(backend.store, backend.plans),
+            lambda plans: self.write(lambda tx, _: work(tx, plans)),
+        )
+
+    async def once(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Admit the key and do work that takes more than one transaction.
+
+        What staff begin so is in the audit before it begins. As with `write`, a POST that comes
+        again is done once; while it is under way its answer is waited for.
+        """
+        again, now = read_again(self.request, self.text), self.backend.clock.now()
+        who = await self.admit()
+        if again is None:
+            return await self._begin(work)
+        name, repeats, store = again, self.backend.repeats, self.backend.store
+        await store.read(lambda tx: repeats.check(tx, who, name, now=now))
+
+        async def do() -> T:
+            answer = await self._begin(work)
+            await store.write(lambda tx: repeats.keep(tx, who, name, answer, now=now))
+            return answer
+
+        return await repeats.join(who, name, do)
 
     async def admit(self) -> Principal:
         """Who calls; raises Unauthenticated, or Forbidden where the permission is lacking."""
-        return await self.store.read(self._admit)
+        return await self.backend.store.read(self._admit)
+
+    async def look(self, work: Callable[[Transaction, Reader], T]) -> T:
+        """Read the catalogue, as coverage and plan open it."""
+        reader = await self.reader(plans=True)
+        return await self.backend.store.read(lambda tx: work(tx, reader))
+
+    async def fetch(self, work: Callable[[Transaction, Reader], T]) -> T:
+        """Read what recorded membership opens; the plan is asked only why it does not (S-32)."""
+        reader = await self.reader(plans=False)
+        try:
+            return await self.backend.store.read(lambda tx: work(tx, reader))
+        except NotSubscribed:
+            return await self.look(work)
+
+    async def reader(self, *, plans: bool) -> Reader:
+        """Who reads: the key's workspace, or without a key the public ones.
+
+        Raises Unauthenticated where there is no key and no public workspace.
+        """
+        workspaces = await self.backend.store.read(self._workspaces)
+        if not plans:
+            return Reader(workspaces=workspaces)
+        read = await read_plans(self.backend.store, self.backend.plans, workspaces)
+        return Reader(workspaces=workspaces, plans=read)
 
     async def body(self, kind: type[S]) -> S:
         """The JSON body as a value, strictly: a field that it does not know is an error."""
@@ -69,9 +159,9 @@ class Caller:
     async def json(self) -> dict[str, object]:
         """The JSON body as an object with whatever is in it."""
         await self.admit()
-        text = b"".join([chunk async for chunk in self._limited()])
+        self.text = b"".join([chunk async for chunk in self._limited()])
         try:
-            raw = msgspec.json.decode(text)
+            raw = msgspec.json.decode(self.text)
         except (msgspec.DecodeError, RecursionError) as error:
             raise refuse(Fault("body", f"is no JSON: {error}")) from None
         if not isinstance(raw, dict):
@@ -102,17 +192,76 @@ class Caller:
             yield chunk
 
     def _admit(self, tx: Transaction) -> Principal:
-        principal = authenticate(tx, self.key)
+        if self.key is None:
+            raise Unauthenticated(_SEND_A_KEY)
+        now = self.backend.clock.now()
+        principal = authenticate(tx, self.key, now=now)
+        self.backend.limits.admitted(key_digest(self.key))
+        self.backend.uses.note(principal.key_id, at=now)
         require(principal, self.permission)
         return principal
 
+    def _workspaces(self, tx: Transaction) -> tuple[WorkspaceId, ...]:
+        if self.key is not None:
+            return (self._admit(tx).workspace_id,)
+        public = tx.workspaces.public()
+        if not public:
+            raise Unauthenticated(_SEND_A_KEY)
+        return tuple(public)
+
+    async def _begin(self, work: Callable[[], Awaitable[T]]) -> T:
+        if self._is_audited():
+            now = self.backend.clock.now()
+            await self.backend.store.write(
+                lambda tx: self._record(tx, self._admit(tx), None, now=now)
+            )
+        return await work()
+
+    def _record(self, tx: Transaction, who: Principal, result: object, *, now: Instant) -> None:
+        if self._is_audited():
+            entry = describe_call(self.request, who, result, now=now)
+            tx.audit.add(entry)
+
+    def _is_audited(self) -> bool:
+        """Whether this is something that one of the staff does; a dry run does nothing."""
+        is_dry = self.request.query_params.get("dryRun") == "true"
+        return self.permission == ADMIN and self.request.method != "GET" and not is_dry
+
 
 async def find_caller(request: HttpRequest, backend: NamedDependency[Backend]) -> Caller:
-    """The caller of a request; raises Unauthenticated where it carries no key at all."""
-    found = _BEARER.fullmatch(request.headers.get("authorization", ""))
+    """The caller of a request, counted against its limit.
+
+    Raises Unauthenticated where it carries no key and the route is not open without one.
+    """
+    key = _read_key(request)
+    digest = None if key is None else key_digest(key)
+    backend.limits.take(digest, address=request.client.host if request.client else "")
+    return Caller(request, backend, key, permission_of(request.route_handler))
+
+
+def _read_key(request: HttpRequest) -> str | None:
+    header = request.headers.get("authorization")
+    if header is None and OPEN in request.route_handler.opt:
+        return None
+    found = _BEARER.fullmatch(header or "")
     if found is None:
-        raise Unauthenticated("Send a key as 'Authorization: Bearer ploti_…'")
-    return Caller(request, backend.store, found[1], permission_of(request.route_handler))
+        raise Unauthenticated(_SEND_A_KEY)
+    return found[1]
+
+
+def describe_call(
+    request: HttpRequest, who: Principal, result: object, *, now: Instant
+) -> AuditRow:
+    """What the audit keeps of a call: what is in its path, or the id of what it made."""
+    subject = "/".join(map(str, request.path_params.values())) or str(getattr(result, "id", ""))
+    return AuditRow(
+        at=now,
+        member_id=who.member_id,
+        key_id=who.key_id,
+        action=request.route_handler.handler_name,
+        subject=subject,
+        query=dict(request.query_params.items()),
+    )
 
 
 def permission_of(handler: HTTPRouteHandler) -> str:

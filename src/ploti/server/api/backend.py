@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ploti.server.api.limits import RateLimits
+from ploti.server.api.repeats import Repeats
 from ploti.server.api.waiters import Waiters
 from ploti.server.ports.links import LinkedFiles
-from ploti.server.ports.outside import Blobs, Clock, Ids
+from ploti.server.ports.outside import Blobs, Clock, Ids, Plans
 from ploti.server.ports.store import Store
 from ploti.server.service.check_source import Parts
 from ploti.server.service.deliver_due import Delivering
+from ploti.server.service.note_use import KeyUses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +23,9 @@ class Backend:
     delivering: Delivering
     files: LinkedFiles
     waiters: Waiters
+    limits: RateLimits
+    repeats: Repeats
+    uses: KeyUses
     base: str
 
     @property
@@ -36,6 +42,11 @@ class Backend:
     def clock(self) -> Clock:
         """The wall clock."""
         return self.parts.clock
+
+    @property
+    def plans(self) -> Plans:
+        """What workspaces' plans open."""
+        return self.parts.plans
 
     @property
     def ids(self) -> Ids:

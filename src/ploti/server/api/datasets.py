@@ -15,11 +15,11 @@ from ploti.model.ids import DatasetId
 from ploti.model.page import ChangePage, DatasetPage, VersionPage
 from ploti.model.schema import SchemaDocument
 from ploti.model.version import Version, VersionDigest
-from ploti.server.api.auth import PERMISSION, Caller
+from ploti.server.api.auth import OPEN, PERMISSION, Caller
 from ploti.server.api.backend import Backend
 from ploti.server.api.openapi import ANSWER, PROBLEMS
 from ploti.server.api.params import PAGE, Cursor, FileFormat, Limit
-from ploti.server.membership.principal import FEEDS, Principal
+from ploti.server.membership.principal import FEEDS, Reader
 from ploti.server.ports.store import Transaction
 from ploti.server.service import read_catalogue, read_version
 from ploti.server.service.export_version import plan_export
@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 Number = Annotated[int | None, QueryParameter(ge=1, description="A version's number.")]
 
+_CATALOGUE = {PROBLEMS: (Code.NOT_FOUND, Code.OUTSIDE_COVERAGE, Code.NOT_DELIVERABLE)}
 _VERSION = {
     PROBLEMS: (
         *(Code.NOT_FOUND, Code.NOT_SUBSCRIBED, Code.OUTSIDE_COVERAGE, Code.NOT_DELIVERABLE),
@@ -49,30 +50,30 @@ async def list_datasets(
     limit: Limit = PAGE,
 ) -> DatasetPage:
     """The datasets that the workspace may have, by id; a place or topic takes in all below it."""
-    return await caller.read(
+    return await caller.look(
         lambda tx, who: read_catalogue.list_datasets(
             tx, who, place=place, topic=topic, cursor=cursor, limit=limit
         )
     )
 
 
-@get("/{dataset:str}", opt={PROBLEMS: (Code.NOT_FOUND, Code.NOT_DELIVERABLE)})
+@get("/{dataset:str}", opt=_CATALOGUE)
 async def get_dataset(caller: NamedDependency[Caller], *, dataset: FromPath[DatasetId]) -> Dataset:
     """A dataset, its current version, and whether one waits for review."""
-    return await caller.read(lambda tx, who: read_catalogue.get_dataset(tx, who, dataset))
+    return await caller.look(lambda tx, who: read_catalogue.get_dataset(tx, who, dataset))
 
 
-@get("/{dataset:str}/schema", opt=_VERSION)
+@get("/{dataset:str}/schema", opt=_CATALOGUE)
 async def get_schema(
     caller: NamedDependency[Caller], *, dataset: FromPath[DatasetId], version: Number = None
 ) -> SchemaDocument:
     """The schema of a version, the current one unless a number is given."""
-    return await caller.read(
+    return await caller.look(
         lambda tx, who: read_catalogue.get_schema(tx, who, dataset, version=version)
     )
 
 
-@get("/{dataset:str}/versions", opt=_VERSION)
+@get("/{dataset:str}/versions", opt=_CATALOGUE)
 async def list_versions(
     caller: NamedDependency[Caller],
     *,
@@ -81,7 +82,7 @@ async def list_versions(
     limit: Limit = PAGE,
 ) -> VersionPage:
     """The released versions, oldest first."""
-    return await caller.read(
+    return await caller.look(
         lambda tx, who: read_catalogue.list_versions(tx, who, dataset, after=after, limit=limit)
     )
 
@@ -110,7 +111,7 @@ async def get_digest(
     caller: NamedDependency[Caller], *, dataset: FromPath[DatasetId], version: FromPath[int]
 ) -> VersionDigest:
     """A version's content digest with its 256 buckets, kept for good."""
-    return await caller.read(lambda tx, who: read_version.get_digest(tx, who, dataset, version))
+    return await caller.fetch(lambda tx, who: read_version.get_digest(tx, who, dataset, version))
 
 
 @get(
@@ -130,12 +131,8 @@ async def list_changes(
     limit: Limit = PAGE,
 ) -> Response[bytes]:
     """A version's changes as JSON, of versions with up to 10,000 changes."""
-    who = await caller.admit()
-    page = await read_version.list_changes(
-        *(backend.store, backend.blobs, who, dataset, version),
-        cursor=cursor,
-        limit=limit,
-    )
+    name = await caller.fetch(lambda tx, who: read_version.find_listing(tx, who, dataset, version))
+    page = await read_version.list_changes(backend.blobs, name, cursor=cursor, limit=limit)
     return Response(page, media_type="application/json")
 
 
@@ -158,10 +155,10 @@ async def get_current_snapshot(
     return Response(b"", status_code=307, headers={"location": link})
 
 
-async def _read(caller: Caller, backend: Backend, work: Callable[[Transaction, Principal], T]) -> T:
+async def _read(caller: Caller, backend: Backend, work: Callable[[Transaction, Reader], T]) -> T:
     """Read files of a version; CSV that is not made yet is made from now on."""
     try:
-        return await caller.read(work)
+        return await caller.fetch(work)
     except NotMade as missing:
         dataset, number = missing.dataset_id, missing.version
         now = backend.clock.now()
@@ -175,6 +172,6 @@ ROUTER = Router(
         *(list_datasets, get_dataset, get_schema, list_versions, get_version, get_digest),
         *(list_changes, get_current_snapshot),
     ],
-    opt={PERMISSION: FEEDS},
+    opt={PERMISSION: FEEDS, OPEN: True},
     tags=["datasets"],
 )

@@ -33,12 +33,20 @@ FILE = "file"
 DECLARATION = "declaration"
 
 _PERMISSION = "permission"
+_OPEN = "open"
 _KEY = "key"
 _OF_EVERY_BODY = (Code.TOO_LARGE,)
-_OF_EVERY_KEY = (Code.UNAUTHENTICATED, Code.FORBIDDEN)
+_OF_EVERY_KEY = (Code.UNAUTHENTICATED, Code.FORBIDDEN, Code.RATE_LIMITED)
 _OF_EVERY_ROUTE = (Code.INVALID_INPUT,)
 _RULES = {"ge": "minimum", "le": "maximum", "pattern": "pattern"}
 _BINARY: JsonSchema = {"application/octet-stream": {}}
+_IDEMPOTENCY: JsonSchema = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A name of yours for this request: sent again within 24 hours it is done once.",
+    "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,255}$"},
+}
 _ABOUT = (
     "Public geospatial data as versioned datasets, with a log of every change. "
     "Send a key as a bearer token. Every error is `application/problem+json` with a `code`."
@@ -71,13 +79,19 @@ def _operation(handler: HTTPRouteHandler, route: HTTPRoute, schemas: Schemas) ->
         "operationId": name,
         "summary": (handler.fn.__doc__ or name).partition("\n")[0],
         "tags": sorted(handler.resolve_tags()) if hasattr(handler, "resolve_tags") else [],
-        "security": [{_KEY: []}] if _PERMISSION in handler.opt else [],
+        "security": _security(handler),
         "parameters": _parameters(handler, route, schemas),
         "responses": _responses(handler, schemas),
     }
     if BODY in handler.opt:
         operation["requestBody"] = {"required": True, "content": _content(handler, schemas)}
     return operation
+
+
+def _security(handler: HTTPRouteHandler) -> list[JsonSchema]:
+    if _PERMISSION not in handler.opt:
+        return []
+    return [{_KEY: []}, {}] if _OPEN in handler.opt else [{_KEY: []}]
 
 
 def _camel(name: str) -> str:
@@ -101,7 +115,10 @@ def _parameters(handler: HTTPRouteHandler, route: HTTPRoute, schemas: Schemas) -
         }
         for name, told in handler.opt.get(QUERY, {}).items()
     ]
-    return in_path + [_parameter(taken, schemas) for taken in query.values()] + own
+    may_repeat = (
+        [_IDEMPOTENCY] if "POST" in handler.http_methods and _PERMISSION in handler.opt else []
+    )
+    return in_path + [_parameter(taken, schemas) for taken in query.values()] + own + may_repeat
 
 
 def _in_path(kind: type, schemas: Schemas) -> JsonSchema:
@@ -138,6 +155,7 @@ def _responses(handler: HTTPRouteHandler, schemas: Schemas) -> JsonSchema:
     codes = [*_OF_EVERY_ROUTE, *handler.opt.get(PROBLEMS, ())]
     codes += _OF_EVERY_KEY if _PERMISSION in handler.opt else ()
     codes += _OF_EVERY_BODY if BODY in handler.opt else ()
+    codes += (Code.CONFLICT,) if "POST" in handler.http_methods else ()
     by_status: dict[int, list[Code]] = {}
     for code in codes:
         by_status.setdefault(MEANINGS[code].status, []).append(code)

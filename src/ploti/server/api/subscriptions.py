@@ -31,8 +31,10 @@ async def create_subscription(
     """
     new = await caller.body(NewSubscription)
     fresh, now = backend.ids.subscription(), backend.clock.now()
-    return await caller.write(
-        lambda tx, who: change_subscription.create_subscription(tx, who, new, id=fresh, now=now)
+    return await caller.change(
+        lambda tx, who, plans: change_subscription.create_subscription(
+            tx, who, new, id=fresh, plans=plans, now=now
+        )
     )
 
 
@@ -66,9 +68,9 @@ async def update_subscription(
     """Change a subscription by a JSON merge patch: what is left out stays."""
     wanted = await caller.body(SubscriptionPatch)
     now = backend.clock.now()
-    return await caller.write(
-        lambda tx, who: change_subscription.update_subscription(
-            tx, who, subscription, wanted, now=now
+    return await caller.change(
+        lambda tx, who, plans: change_subscription.update_subscription(
+            tx, who, subscription, wanted, plans=plans, now=now
         )
     )
 

@@ -96,7 +96,7 @@ async def test_webhook(
 ) -> Delivery:
     """Send one signed `ping` now, whatever the filter and the state; the answer says what came."""
     found = await caller.read(lambda tx, who: read_webhooks.find_webhook(tx, who, webhook))
-    return await send_ping(backend.delivering, found)
+    return await caller.once(lambda: send_ping(backend.delivering, found))
 
 
 @post("/{webhook:str}/rotate", status_code=200, opt=_ONE)

@@ -19,11 +19,14 @@ from ploti.server.adapters.clock import ShiftedClock, SystemClock
 from ploti.server.adapters.data_folder import DataFolder
 from ploti.server.adapters.fetcher import SourceFetcher
 from ploti.server.adapters.ids import RandomIds
+from ploti.server.adapters.plans import LocalPlans
 from ploti.server.adapters.poster import WebhookPoster
 from ploti.server.adapters.sealer import Sealer
 from ploti.server.adapters.store import SqliteStore
 from ploti.server.api.application import make_application
 from ploti.server.api.backend import Backend
+from ploti.server.api.limits import RateLimits
+from ploti.server.api.repeats import Repeats
 from ploti.server.api.waiters import Waiters
 from ploti.server.app.listening import address_of, bind, listen
 from ploti.server.app.logs import configure_logs
@@ -31,14 +34,17 @@ from ploti.server.ports.outside import Clock
 from ploti.server.ports.store import Transaction
 from ploti.server.service.check_source import Parts, end_left_attempts
 from ploti.server.service.deliver_due import Delivering
+from ploti.server.service.note_use import KeyUses
 from ploti.server.service.set_up import NewKeys, set_up
 from ploti.server.settings import Settings
 from ploti.server.worker.deliveries import DeliveryWorker
 from ploti.server.worker.jobs import Jobs
+from ploti.server.worker.uses import keeping_uses
 
 CHILD = ("-m", "ploti.server.app.child")
 
 _OF_WEBHOOKS = b"ploti secrets of webhooks"
+_OF_ANSWERS = b"ploti kept answers"
 
 _NO_ROOM = (
     *map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)),
@@ -124,6 +130,7 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
             builder=builder,
             clock=clock,
             ids=ids,
+            plans=LocalPlans(store),
             max_source=settings.max_source,
         )
         await end_left_attempts(parts)
@@ -139,9 +146,17 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
             ids=ids,
             base=base,
         )
-        async with _deliveries(delivering):
+        uses = KeyUses()
+        async with _deliveries(delivering), keeping_uses(uses, store):
             yield Backend(
-                parts=parts, delivering=delivering, files=blobs, waiters=waiters, base=base
+                parts=parts,
+                delivering=delivering,
+                files=blobs,
+                waiters=waiters,
+                limits=RateLimits(rate=settings.rate_limit, public_rate=settings.public_rate_limit),
+                repeats=Repeats(Sealer([derive(each, _OF_ANSWERS) for each in (first, *older)])),
+                uses=uses,
+                base=base,
             )
     finally:
         await store.close()

@@ -1,10 +1,11 @@
-"""Who calls: a member of a workspace, by one of its keys, with the key's permissions."""
+"""Who calls: a member by a key with its permissions, or somebody who only reads."""
 
 from __future__ import annotations
 
 from ploti.errors import Forbidden
 from ploti.model.ids import KeyId, MemberId, WorkspaceId
 from ploti.model.wire import Value
+from ploti.server.membership.rights import NOT_READ, PlanReading
 
 FEEDS = "feeds"
 WEBHOOKS = "webhooks"
@@ -18,6 +19,16 @@ class Principal(Value, kw_only=True):
     member_id: MemberId
     key_id: KeyId
     permissions: frozenset[str]
+
+
+class Reader(Value, kw_only=True):
+    """Who reads the catalogue: for which workspaces, and what their plans open.
+
+    Without a key these are the public workspaces.
+    """
+
+    workspaces: tuple[WorkspaceId, ...]
+    plans: PlanReading = NOT_READ
 
 
 def require(principal: Principal, permission: str) -> None:

@@ -1,4 +1,4 @@
-"""What a selection takes in, and what follows when it or a dataset's filing changes."""
+"""What a selection takes in, and what follows when it, a filing, coverage or a plan changes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TypeVar
 from ploti.errors import Fault, InvalidInput
 from ploti.model.event import RemovedReason
 from ploti.model.ids import DatasetId, dataset_id
-from ploti.model.subscription import Selection
+from ploti.model.subscription import Obstacle, Selection
 from ploti.model.wire import Value
+from ploti.server.membership.rights import Filing, Rights, lies_in
 from ploti.server.sources import fields
 
 T = TypeVar("T")
@@ -18,20 +19,24 @@ MOST_ENTRIES = 1_000
 """Of each list of a selection."""
 
 
-class Filing(Value, kw_only=True):
-    """Where a dataset is filed, and whether it is delivered at all."""
-
-    dataset_id: DatasetId
-    place: str
-    topic: str
-    deliverable: bool
+REASONS = {
+    Obstacle.NOT_DELIVERABLE: RemovedReason.NO_LONGER_DELIVERABLE,
+    Obstacle.NOT_MATCHED: RemovedReason.SUBSCRIPTION_CHANGED,
+    Obstacle.OUTSIDE_COVERAGE: RemovedReason.LEFT_COVERAGE,
+    Obstacle.OUTSIDE_PLAN: RemovedReason.PLAN_CHANGED,
+}
+"""Why a dataset that meets such an obstacle leaves a subscription (R-065 to R-069)."""
 
 
 class Move(Value, kw_only=True):
-    """What a change of a selection or of a filing does to one subscription, by dataset id."""
+    """What a change does to one subscription, by dataset id.
+
+    `unsure` tells that something could not be decided, since the plan cannot be read (S-34).
+    """
 
     joins: list[DatasetId]
     leaves: list[tuple[DatasetId, RemovedReason]]
+    unsure: bool = False
 
 
 def checked(selection: Selection) -> Selection:
@@ -56,11 +61,6 @@ def checked(selection: Selection) -> Selection:
     return found
 
 
-def takes_in(listed: str, path: str) -> bool:
-    """Whether a listed path takes in another: itself, and all below it."""
-    return path == listed or path.startswith(f"{listed}/")
-
-
 def matches(selection: Selection, filing: Filing) -> bool:
     """Whether the selection chooses the dataset (S-35)."""
     if filing.dataset_id in selection.datasets:
@@ -70,35 +70,46 @@ def matches(selection: Selection, filing: Filing) -> bool:
     return _takes_in(selection.places, filing.place) and _takes_in(selection.topics, filing.topic)
 
 
-def delivers(selection: Selection, filing: Filing) -> bool:
-    """Whether a subscription with this selection delivers the dataset."""
-    return filing.deliverable and matches(selection, filing)
+def obstacle(selection: Selection, filing: Filing, rights: Rights) -> Obstacle | None:
+    """Why a subscription does not deliver the dataset: the first that is true (S-33)."""
+    if not filing.deliverable:
+        return Obstacle.NOT_DELIVERABLE
+    if not matches(selection, filing):
+        return Obstacle.NOT_MATCHED
+    if not rights.covers(filing):
+        return Obstacle.OUTSIDE_COVERAGE
+    if (open_by_plan := rights.opens(filing)) is None:
+        return Obstacle.PLAN_UNREADABLE
+    return None if open_by_plan else Obstacle.OUTSIDE_PLAN
 
 
 def move(
-    selection: Selection, filings: Iterable[Filing], *, delivered: Collection[DatasetId]
+    selection: Selection,
+    filings: Iterable[Filing],
+    *,
+    rights: Rights,
+    delivered: Collection[DatasetId],
 ) -> Move:
-    """What joins and what leaves a subscription that delivers `delivered` so far."""
+    """What joins and what leaves a subscription that delivers `delivered` so far.
+
+    A dataset of which only an unreadable plan could tell stays as it is (R-070, S-34).
+    """
     joins: list[DatasetId] = []
     leaves: list[tuple[DatasetId, RemovedReason]] = []
+    unsure = False
     for filing in sorted(filings, key=lambda filing: filing.dataset_id):
-        wanted = delivers(selection, filing)
-        if wanted and filing.dataset_id not in delivered:
+        found = obstacle(selection, filing, rights)
+        is_delivered = filing.dataset_id in delivered
+        unsure = unsure or found is Obstacle.PLAN_UNREADABLE
+        if found is None and not is_delivered:
             joins.append(filing.dataset_id)
-        elif not wanted and filing.dataset_id in delivered:
-            leaves.append((filing.dataset_id, removed_reason(filing)))
-    return Move(joins=joins, leaves=leaves)
-
-
-def removed_reason(filing: Filing) -> RemovedReason:
-    """Why a dataset that is not delivered any more left: the first that is true (S-33)."""
-    if not filing.deliverable:
-        return RemovedReason.NO_LONGER_DELIVERABLE
-    return RemovedReason.SUBSCRIPTION_CHANGED
+        elif is_delivered and found in REASONS:
+            leaves.append((filing.dataset_id, REASONS[found]))
+    return Move(joins=joins, leaves=leaves, unsure=unsure)
 
 
 def _takes_in(listed: Sequence[str], path: str) -> bool:
-    return not listed or any(takes_in(each, path) for each in listed)
+    return not listed or lies_in(listed, path)
 
 
 def _read(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from ploti.model.ids import HoldId, SubscriptionId, WebhookId
+from ploti.model.account import PlanTerms
+from ploti.model.ids import HoldId, SubscriptionId, WebhookId, WorkspaceId
 from ploti.model.wire import Instant, Value
 from ploti.server.build.candidate import Broken, BuildOrder, BuildResult, Exported, ExportOrder
 from ploti.server.deliver.answers import Answer
@@ -152,6 +153,14 @@ class Poster(Protocol):
 
     async def refuse(self, url: str) -> str | None:
         """Why an address may not be a webhook's, as its name is answered now; None where it may."""
+        ...
+
+
+class Plans(Protocol):
+    """Tells what workspaces' plans open; asked before a transaction begins."""
+
+    async def read(self, workspaces: Collection[WorkspaceId]) -> Mapping[WorkspaceId, PlanTerms]:
+        """The plan of each of these; one that cannot be read now is left out."""
         ...
 
 

@@ -14,6 +14,7 @@ from ploti.model.ids import (
     HoldId,
     KeyId,
     MemberId,
+    PlanId,
     SubscriptionId,
     WebhookId,
     WorkspaceId,
@@ -32,6 +33,27 @@ from ploti.server.sources.validators import Validators
 AttemptId = NewType("AttemptId", str)
 
 
+class WorkspaceRow(Value, kw_only=True):
+    """The account that owns keys, subscriptions and webhooks; no `coverage` is everything."""
+
+    id: WorkspaceId
+    name: str
+    coverage: list[str] | None
+    plan_id: PlanId
+    public: bool
+    created_at: Instant
+
+
+class MemberRow(Value, kw_only=True):
+    """A person or a service in a workspace; one that left stays for what it did."""
+
+    id: MemberId
+    workspace_id: WorkspaceId
+    name: str
+    created_at: Instant
+    left_at: Instant | None = None
+
+
 class KeyRow(Value, kw_only=True):
     """An API key: of the secret itself only its first letters and a digest are kept."""
 
@@ -42,6 +64,46 @@ class KeyRow(Value, kw_only=True):
     prefix: str
     digest: str
     created_at: Instant
+    name: str = ""
+    expires_at: Instant | None = None
+    revoked_at: Instant | None = None
+    last_used_at: Instant | None = None
+
+
+class AuditRow(Value, kw_only=True):
+    """What staff did: which call, of what, with which parameters; `id` rises."""
+
+    at: Instant
+    member_id: MemberId
+    key_id: KeyId
+    action: str
+    subject: str
+    query: dict[str, str]
+    id: int = 0
+
+
+class ListedKey(Value, kw_only=True):
+    """A key with the name of its member."""
+
+    key: KeyRow
+    member_name: str
+
+
+class ListedAudit(Value, kw_only=True):
+    """An entry with the name of the member who did it."""
+
+    entry: AuditRow
+    member_name: str
+
+
+class AnswerRow(Value, kw_only=True):
+    """What a request with an `Idempotency-Key` (`name`) was answered, sealed."""
+
+    key_id: KeyId
+    name: str
+    request: str
+    answer: str
+    at: Instant
 
 
 class DatasetRow(Value, kw_only=True):
@@ -85,6 +147,7 @@ class JobKind(StrEnum):
     PRUNE = "prune"
     SWEEP = "sweep"
     EXPORT = "export"
+    MEMBERSHIP = "membership"
 
 
 class UpkeepRow(Value, kw_only=True):
@@ -169,7 +232,7 @@ class StateRow(Known, kw_only=True):
 
 
 class HoldRow(Value, kw_only=True):
-    """A review of a version."""
+    """A review of a version; one that is not `matched` has no files until its release makes them."""
 
     id: HoldId
     dataset_id: DatasetId
@@ -178,7 +241,7 @@ class HoldRow(Value, kw_only=True):
     state: HoldState
     since: Instant
     findings: list[Finding]
-    releasable: bool
+    matched: bool
     decided_at: Instant | None = None
     decided_by: str | None = None
     note: str | None = None

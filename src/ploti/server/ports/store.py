@@ -11,7 +11,6 @@ from ploti.model.event import EventType
 from ploti.model.ids import (
     DatasetId,
     HoldId,
-    MemberId,
     SubscriptionId,
     WorkspaceId,
 )
@@ -19,8 +18,8 @@ from ploti.model.wire import Instant
 from ploti.server.eventlog.drafts import Draft, Standing
 from ploti.server.eventlog.paging import Extent
 from ploti.server.eventlog.render import Body
-from ploti.server.membership.principal import Principal
-from ploti.server.membership.selection import Filing
+from ploti.server.membership.rights import Filing, Rights
+from ploti.server.ports.accounts import Answers, Audit, Keys, Members, PlanTables, Workspaces
 from ploti.server.ports.deliveries import Deliveries, Webhooks
 from ploti.server.ports.rows import (
     AttemptId,
@@ -31,7 +30,6 @@ from ploti.server.ports.rows import (
     HoldRow,
     JobKind,
     JobRow,
-    KeyRow,
     ListedDataset,
     ListedHold,
     StateRow,
@@ -45,35 +43,22 @@ from ploti.server.release.known import Role
 T = TypeVar("T")
 
 
-class Keys(Protocol):
-    """Workspaces, their members and keys."""
-
-    def is_set_up(self) -> bool:
-        """Whether there is any workspace."""
-        ...
-
-    def add_workspace(self, workspace_id: WorkspaceId, *, name: str, now: Instant) -> None:
-        """Keep a new workspace."""
-        ...
-
-    def add_member(self, member_id: MemberId, *, of: WorkspaceId, name: str, now: Instant) -> None:
-        """Keep a new member of a workspace."""
-        ...
-
-    def add(self, key: KeyRow) -> None:
-        """Keep a new key."""
-        ...
-
-    def principal(self, digest: str) -> Principal | None:
-        """Who calls with the key of this digest; None where it is not known."""
-        ...
-
-
 class Datasets(Protocol):
     """Declared datasets."""
 
-    def lock_catalogue(self, *, exclusive: bool) -> None:
-        """Shared to change a subscription, exclusive to declare or file a dataset."""
+    def lock_catalogue(self, *, exclusive: bool) -> int:
+        """Shared to change a subscription, exclusive to file a dataset or change coverage or plans.
+
+        Gives the revision at which coverage and plans stand.
+        """
+        ...
+
+    def revision(self) -> int:
+        """How often coverage and plans have changed."""
+        ...
+
+    def revise(self) -> None:
+        """Count a change of coverage or plans, under the exclusive lock of the catalogue."""
         ...
 
     def add(self, dataset: DatasetRow) -> None:
@@ -101,22 +86,26 @@ class Datasets(Protocol):
         ...
 
     def listed(
-        self, dataset_id: DatasetId, *, workspace: WorkspaceId | None
+        self, dataset_id: DatasetId, *, workspaces: Collection[WorkspaceId]
     ) -> ListedDataset | None:
-        """A dataset as the catalogue shows it to a workspace; None is staff's, which has none."""
+        """A dataset as the catalogue shows it to workspaces; staff look for none."""
         ...
 
     def page(
         self,
         *,
-        workspace: WorkspaceId | None,
+        workspaces: Collection[WorkspaceId],
         after: DatasetId | None,
         limit: int,
         place: str | None = None,
         topic: str | None = None,
-        deliverable: bool = False,
+        open_by: Sequence[Rights] | None = None,
     ) -> list[ListedDataset]:
-        """Datasets by id; `place` and `topic` take in all below, `deliverable` only such."""
+        """Datasets by id; `place` and `topic` take in all below.
+
+        With `open_by` only the deliverable ones that some of these rights open (a plan that cannot
+        be read closes nothing), or that the workspaces' subscriptions deliver.
+        """
         ...
 
 
@@ -129,6 +118,10 @@ class Versions(Protocol):
 
     def save(self, version: VersionRow) -> None:
         """Keep what changed of a version."""
+        ...
+
+    def fill(self, version: VersionRow, *, content: VersionContent, files: list[FileRow]) -> None:
+        """Keep what a version that there is turned out to be, with its files."""
         ...
 
     def get(self, dataset_id: DatasetId, number: int) -> VersionRow | None:
@@ -365,6 +358,14 @@ class Subscriptions(Protocol):
         """The subscriptions of all workspaces, by id."""
         ...
 
+    def workspaces(self) -> list[WorkspaceId]:
+        """The workspaces that have a subscription, by id."""
+        ...
+
+    def of(self, workspace: WorkspaceId) -> list[SubscriptionId]:
+        """The ids of a workspace's subscriptions, in their order."""
+        ...
+
 
 class Memberships(Protocol):
     """Which subscription delivers which dataset."""
@@ -377,8 +378,8 @@ class Memberships(Protocol):
         """The subscriptions that deliver a dataset."""
         ...
 
-    def delivers(self, workspace_id: WorkspaceId, dataset_id: DatasetId) -> bool:
-        """Whether any subscription of the workspace delivers the dataset."""
+    def delivers(self, workspaces: Collection[WorkspaceId], dataset_id: DatasetId) -> bool:
+        """Whether any subscription of these workspaces delivers the dataset."""
         ...
 
     def join(self, pairs: Collection[tuple[SubscriptionId, DatasetId]]) -> None:
@@ -438,7 +439,12 @@ class Transaction:
     come subscriptions, datasets by id, and counters by subscription id (delivery, 'Appending').
     """
 
+    workspaces: Workspaces
+    plans: PlanTables
+    members: Members
     keys: Keys
+    audit: Audit
+    answers: Answers
     datasets: Datasets
     versions: Versions
     states: States

@@ -8,10 +8,12 @@ from ploti.errors import Fault, InvalidInput
 from ploti.model.admin import Applied
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
+from ploti.server.membership.rights import PlanReading
 from ploti.server.ports.rows import DatasetRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.change_membership import bring_dataset
 from ploti.server.service.plan_jobs import due_again, plan_jobs
+from ploti.server.service.read_plans import lock_membership
 from ploti.server.service.show_dataset import filing_of
 from ploti.server.sources.declaration import Declaration, parse_declaration
 from ploti.server.sources.written import changed_settings
@@ -22,6 +24,7 @@ def apply_dataset(
     dataset_id: DatasetId,
     raw: dict[str, object],
     *,
+    plans: PlanReading,
     dry_run: bool,
     now: Instant,
 ) -> Applied:
@@ -34,12 +37,12 @@ def apply_dataset(
     if declaration.id != dataset_id:
         message = f"is {declaration.id}, but the address names {dataset_id}: make them one"
         raise InvalidInput(f"id {message}", errors=(Fault("id", message),))
-    tx.datasets.lock_catalogue(exclusive=True)
+    lock_membership(tx, plans, exclusive=True)
     before = tx.datasets.lock(dataset_id)
     if before is not None:
         declaration = _still_paused(before, declaration)
     if not dry_run:
-        _keep(tx, before, declaration, now=now)
+        _keep(tx, before, declaration, plans=plans, now=now)
     return Applied(
         dataset_id=dataset_id,
         created=before is None,
@@ -49,7 +52,12 @@ def apply_dataset(
 
 
 def _keep(
-    tx: Transaction, before: DatasetRow | None, declaration: Declaration, *, now: Instant
+    tx: Transaction,
+    before: DatasetRow | None,
+    declaration: Declaration,
+    *,
+    plans: PlanReading,
+    now: Instant,
 ) -> None:
     if before is None:
         after = _new(declaration, now=now)
@@ -62,7 +70,7 @@ def _keep(
         plan_jobs(tx, after)
     filing = filing_of(after)
     if before is None or filing != filing_of(before):
-        bring_dataset(tx, filing, now=now)
+        bring_dataset(tx, filing, plans=plans, now=now)
 
 
 def _still_paused(before: DatasetRow, declaration: Declaration) -> Declaration:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 
 from ploti.errors import Unauthenticated
+from ploti.model.wire import Instant
 from ploti.server.membership.principal import Principal
 from ploti.server.ports.store import Transaction
 
 
-def authenticate(tx: Transaction, key: str) -> Principal:
-    """The member behind a key; raises Unauthenticated for one that is not known."""
-    principal = tx.keys.principal(key_digest(key))
+def authenticate(tx: Transaction, key: str, *, now: Instant) -> Principal:
+    """The member behind a key; raises Unauthenticated for one that is not known, or has ended."""
+    principal = tx.keys.principal(key_digest(key), now=now)
     if principal is None:
-        raise Unauthenticated("This key is not known here: check that it is whole, or get another")
+        raise Unauthenticated(
+            "This key is not known here, was revoked or has expired: check that it is whole, "
+            "or get another"
+        )
     return principal
 
 

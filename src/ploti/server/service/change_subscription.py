@@ -10,10 +10,12 @@ from ploti.model.subscription import NewSubscription, Selection, Subscription, S
 from ploti.model.webhook import OffReason
 from ploti.model.wire import UNSET, Instant
 from ploti.server.membership.principal import Principal
+from ploti.server.membership.rights import PlanReading
 from ploti.server.membership.selection import checked
 from ploti.server.ports.rows import SubscriptionRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.change_membership import bring_subscription
+from ploti.server.service.read_plans import lock_membership
 from ploti.server.service.read_subscriptions import find_subscription, show_subscription
 
 LONGEST_NAME = 200
@@ -25,6 +27,7 @@ def create_subscription(
     new: NewSubscription,
     *,
     id: SubscriptionId,  # noqa: A002  the field's own name
+    plans: PlanReading,
     now: Instant,
 ) -> Subscription:
     """Make a subscription; its log begins with an `added` for all that it delivers (S-09).
@@ -38,9 +41,9 @@ def create_subscription(
         selection=checked(new),
         created_at=now,
     )
-    tx.datasets.lock_catalogue(exclusive=False)
+    lock_membership(tx, plans, exclusive=False)
     tx.subscriptions.add(row)
-    bring_subscription(tx, row, now=now)
+    bring_subscription(tx, row, plans=plans, now=now)
     return show_subscription(row)
 
 
@@ -50,13 +53,14 @@ def update_subscription(
     subscription_id: SubscriptionId,
     patch: SubscriptionPatch,
     *,
+    plans: PlanReading,
     now: Instant,
 ) -> Subscription:
     """Change a subscription by a merge patch; what joins and leaves by it is written to its log.
 
     Raises NotFound, and InvalidInput for a selection that cannot be meant.
     """
-    tx.datasets.lock_catalogue(exclusive=False)
+    lock_membership(tx, plans, exclusive=False)
     before = find_subscription(tx, principal, subscription_id)
     after = msgspec.structs.replace(
         before,
@@ -65,7 +69,7 @@ def update_subscription(
     )
     tx.subscriptions.save(after)
     if after.selection != before.selection:
-        bring_subscription(tx, after, now=now)
+        bring_subscription(tx, after, plans=plans, now=now)
     return show_subscription(after)
 
 

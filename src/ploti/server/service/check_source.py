@@ -15,7 +15,7 @@ from ploti.model.admin import Outcome, OutcomeKind
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
 from ploti.server.build.candidate import Base, BuildOrder, BuildResult, BuiltFile
-from ploti.server.ports.outside import Blobs, Builder, Clock, Fetched, Fetcher, Ids
+from ploti.server.ports.outside import Blobs, Builder, Clock, Fetched, Fetcher, Ids, Plans
 from ploti.server.ports.rows import AttemptId, AttemptRow, FileRow
 from ploti.server.ports.store import Store, Transaction
 from ploti.server.service.plan_check import (
@@ -60,6 +60,7 @@ class Parts:
     builder: Builder
     clock: Clock
     ids: Ids
+    plans: Plans
     max_source: int
     turns: Turns = field(default_factory=Turns)
 
@@ -167,7 +168,7 @@ async def carry_out(
     ends as a version, even where nothing differs. `restores` is the version whose snapshot it is.
     """
     async with parts.turns.of(dataset_id):
-        opened = [await _open(parts, dataset_id, reads=reads)]
+        opened = [await open_attempt(parts, dataset_id, reads=reads)]
         try:
             arrival = await bring(opened[0].source_blob)
             for _ in range(_ROUNDS):
@@ -184,21 +185,21 @@ async def carry_out(
                 ended = await _round(parts, job, arrival, dry_run=dry_run)
                 if ended is not None:
                     return ended
-                opened.append(await _open(parts, dataset_id, reads=opened[-1].source_blob))
+                opened.append(await open_attempt(parts, dataset_id, reads=opened[-1].source_blob))
             raise Unavailable(f"{dataset_id} was changed again and again meanwhile: try again")
         except SourceError as error:
             detail = error.detail
             hold = await parts.store.read(lambda tx: tx.holds.open_of(dataset_id))
             return failed(detail, hold=hold)
         finally:
-            await _close(parts, opened)
+            await close_attempts(parts, opened)
 
 
 def _arrived(parts: Parts, fetched: Fetched) -> Arrival:
     return Arrival(fetched=fetched, sha256=fetched.blob.sha256, fetched_at=parts.clock.now())
 
 
-async def _close(parts: Parts, opened: list[AttemptRow]) -> None:
+async def close_attempts(parts: Parts, opened: list[AttemptRow]) -> None:
     """End a check's attempts, and remove what they left and what lost its use by them."""
 
     def end(tx: Transaction) -> None:
@@ -209,15 +210,20 @@ async def _close(parts: Parts, opened: list[AttemptRow]) -> None:
     await sweep_blobs(parts.store, parts.blobs)
 
 
-async def _open(parts: Parts, dataset_id: DatasetId, *, reads: str | None = None) -> AttemptRow:
-    """Record an attempt before its first byte; one that starts again reads the same blob."""
+async def open_attempt(
+    parts: Parts, dataset_id: DatasetId, *, reads: str | None = None, number: int | None = None
+) -> AttemptRow:
+    """Record an attempt before its first byte; one that starts again reads the same blob.
+
+    It builds the version `number`, or the one whose number is next.
+    """
     attempt_id = AttemptId(parts.ids.token("att_"))
 
     def open_attempt(tx: Transaction) -> AttemptRow:
         attempt = AttemptRow(
             id=attempt_id,
             dataset_id=dataset_id,
-            version=find_dataset(tx, dataset_id).next_number,
+            version=number or find_dataset(tx, dataset_id).next_number,
             source_blob=reads or source_blob(dataset_id, attempt_id),
             started_at=parts.clock.now(),
         )
@@ -236,7 +242,7 @@ async def _round(parts: Parts, job: Job, arrival: Arrival, *, dry_run: bool) -> 
             if arrival.fetched is None:
                 raise Unavailable("What the source was known by changed meanwhile: check again")
             folder = await stack.enter_async_context(parts.builder.folder())
-            planned = plan(job, await _build(parts, job, arrival.fetched, folder))
+            planned = plan(job, await build_job(parts, job, arrival.fetched, folder))
             if isinstance(planned, Take) and not dry_run:
                 files = await adopt_files(parts.blobs, job.attempt, planned.candidate.files, folder)
     if dry_run:
@@ -249,7 +255,8 @@ async def _round(parts: Parts, job: Job, arrival: Arrival, *, dry_run: bool) -> 
     )
 
 
-async def _build(parts: Parts, job: Job, fetched: Fetched, folder: str) -> BuildResult:
+async def build_job(parts: Parts, job: Job, fetched: Fetched, folder: str) -> BuildResult:
+    """Build what a job says out of the bytes fetched, in a folder of its own."""
     async with AsyncExitStack() as stack:
         base, matched_to = [
             each and await _brought(parts.blobs, each, stack) for each in (job.base, job.matched_to)

@@ -1,4 +1,4 @@
-"""The catalogue: datasets, their versions and schemas, for everybody with a key."""
+"""The catalogue: datasets, their versions and schemas, inside coverage and plan."""
 
 from __future__ import annotations
 
@@ -8,57 +8,64 @@ from ploti.model.ids import DatasetId
 from ploti.model.page import DatasetPage, VersionPage
 from ploti.model.schema import SchemaDocument
 from ploti.server.membership.access import check_catalogue, unknown_dataset
-from ploti.server.membership.principal import Principal
+from ploti.server.membership.principal import Reader
+from ploti.server.membership.rights import Rights
 from ploti.server.ports.rows import DatasetRow, VersionRow, VersionState
 from ploti.server.ports.store import Transaction
 from ploti.server.service.page_lists import check_limit, cut, dataset_cursor
-from ploti.server.service.show_dataset import find_dataset, no_version, show_dataset
+from ploti.server.service.read_plans import rights_of
+from ploti.server.service.show_dataset import (
+    filing_of,
+    find_dataset,
+    no_version,
+    show_dataset,
+)
 from ploti.server.service.show_version import show_summary
 from ploti.server.sources import fields
 
 
 def list_datasets(
     tx: Transaction,
-    principal: Principal,
+    reader: Reader,
     *,
     place: str | None,
     topic: str | None,
     cursor: str | None,
     limit: int,
 ) -> DatasetPage:
-    """The deliverable datasets by id, below a place and a topic where these are given.
+    """The datasets that the reader may have by id, below a place and a topic where these are given.
 
     Raises InvalidInput for a place or topic that is no path, and for a wrong cursor or limit.
     """
     check_limit(limit)
     found = tx.datasets.page(
-        workspace=principal.workspace_id,
+        workspaces=reader.workspaces,
         after=dataset_cursor(cursor),
         limit=limit + 1,
         place=_path("place", place),
         topic=_path("topic", topic),
-        deliverable=True,
+        open_by=rights_for(tx, reader),
     )
     page, next_cursor = cut(found, limit=limit, cursor=lambda listed: listed.dataset.id)
     shown = [show_dataset(listed, subscribed=listed.subscribed) for listed in page]
     return DatasetPage(datasets=shown, next_cursor=next_cursor)
 
 
-def get_dataset(tx: Transaction, principal: Principal, dataset_id: DatasetId) -> Dataset:
-    """One dataset; raises NotFound or NotDeliverable (S-30)."""
-    listed = tx.datasets.listed(dataset_id, workspace=principal.workspace_id)
+def get_dataset(tx: Transaction, reader: Reader, dataset_id: DatasetId) -> Dataset:
+    """One dataset; raises NotFound, NotDeliverable or OutsideCoverage (S-30)."""
+    listed = tx.datasets.listed(dataset_id, workspaces=reader.workspaces)
     if listed is None:
         raise unknown_dataset(dataset_id)
-    check_catalogue(dataset_id, deliverable=listed.dataset.deliverable)
+    filing = filing_of(listed.dataset)
+    check_catalogue(filing, rights_for(tx, reader), subscribed=listed.subscribed)
     return show_dataset(listed)
 
 
 def get_schema(
-    tx: Transaction, principal: Principal, dataset_id: DatasetId, *, version: int | None
+    tx: Transaction, reader: Reader, dataset_id: DatasetId, *, version: int | None
 ) -> SchemaDocument:
     """The schema of a released version, the current one's where none is named (R-091)."""
-    del principal  # the catalogue is open to every key so far
-    dataset = _in_catalogue(tx, dataset_id)
+    dataset = _in_catalogue(tx, reader, dataset_id)
     number = dataset.current_version if version is None else version
     found = None if number is None else tx.versions.get(dataset_id, number)
     if found is None or found.state is not VersionState.RELEASED:
@@ -67,12 +74,11 @@ def get_schema(
 
 
 def list_versions(
-    tx: Transaction, principal: Principal, dataset_id: DatasetId, *, after: int | None, limit: int
+    tx: Transaction, reader: Reader, dataset_id: DatasetId, *, after: int | None, limit: int
 ) -> VersionPage:
     """Released versions above `after`, oldest first (R-092, S-43)."""
-    del principal
     check_limit(limit)
-    _in_catalogue(tx, dataset_id)
+    _in_catalogue(tx, reader, dataset_id)
     found = tx.versions.released(dataset_id, after=after or 0, limit=limit + 1)
     page, next_cursor = cut(found, limit=limit, cursor=lambda version: version.version)
     return VersionPage(versions=[show_summary(row) for row in page], next_cursor=next_cursor)
@@ -85,9 +91,15 @@ def _path(field: str, text: str | None) -> str | None:
         raise InvalidInput(f"{field} {error}", errors=(Fault(field, str(error)),)) from error
 
 
-def _in_catalogue(tx: Transaction, dataset_id: DatasetId) -> DatasetRow:
+def rights_for(tx: Transaction, reader: Reader) -> list[Rights]:
+    """What the reader's workspaces may have."""
+    return [*rights_of(tx, reader.plans, reader.workspaces).values()]
+
+
+def _in_catalogue(tx: Transaction, reader: Reader, dataset_id: DatasetId) -> DatasetRow:
     dataset = find_dataset(tx, dataset_id)
-    check_catalogue(dataset_id, deliverable=dataset.deliverable)
+    subscribed = tx.memberships.delivers(reader.workspaces, dataset_id)
+    check_catalogue(filing_of(dataset), rights_for(tx, reader), subscribed=subscribed)
     return dataset
 
 

@@ -13,7 +13,7 @@ from ploti.server.service.show_dataset import show_to_staff
 def list_admin_datasets(tx: Transaction, *, cursor: str | None, limit: int) -> AdminDatasetPage:
     """All datasets by id."""
     check_limit(limit)
-    found = tx.datasets.page(workspace=None, after=dataset_cursor(cursor), limit=limit + 1)
+    found = tx.datasets.page(workspaces=(), after=dataset_cursor(cursor), limit=limit + 1)
     page, next_cursor = cut(found, limit=limit, cursor=lambda listed: listed.dataset.id)
     shown = [show_to_staff(listed) for listed in page]
     return AdminDatasetPage(datasets=shown, next_cursor=next_cursor)
@@ -21,7 +21,7 @@ def list_admin_datasets(tx: Transaction, *, cursor: str | None, limit: int) -> A
 
 def get_admin_dataset(tx: Transaction, dataset_id: DatasetId) -> AdminDataset:
     """One dataset; raises NotFound."""
-    listed = tx.datasets.listed(dataset_id, workspace=None)
+    listed = tx.datasets.listed(dataset_id, workspaces=())
     if listed is None:
         raise unknown_dataset(dataset_id)
     return show_to_staff(listed)

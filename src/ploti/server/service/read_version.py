@@ -8,18 +8,19 @@ from ploti.model.version import Version, VersionDigest
 from ploti.model.wire import Instant
 from ploti.server.build.candidate import FileRole
 from ploti.server.membership.access import check_delivered
-from ploti.server.membership.principal import Principal
+from ploti.server.membership.principal import Reader
 from ploti.server.ports.outside import Blobs
 from ploti.server.ports.rows import DatasetRow, VersionRow, VersionState
-from ploti.server.ports.store import Store, Transaction
+from ploti.server.ports.store import Transaction
 from ploti.server.service.page_lists import check_limit
-from ploti.server.service.show_dataset import find_dataset, no_version
+from ploti.server.service.read_catalogue import rights_for
+from ploti.server.service.show_dataset import filing_of, find_dataset, no_version
 from ploti.server.service.show_version import LINKS_LAST, link, show_version, snapshot_of
 
 
 def get_version(
     tx: Transaction,
-    principal: Principal,
+    reader: Reader,
     dataset_id: DatasetId,
     number: int,
     *,
@@ -28,16 +29,16 @@ def get_version(
     now: Instant,
 ) -> Version:
     """A released version with links to its files in `format`; raises as S-30 and S-31 say."""
-    version = _released(tx, principal, dataset_id, number)
+    version = _released(tx, reader, dataset_id, number)
     files = tx.versions.files(dataset_id, number)
     return show_version(version, files, format=format, blobs=blobs, now=now)
 
 
 def get_digest(
-    tx: Transaction, principal: Principal, dataset_id: DatasetId, number: int
+    tx: Transaction, reader: Reader, dataset_id: DatasetId, number: int
 ) -> VersionDigest:
     """A released version's content digest with its buckets."""
-    version = _released(tx, principal, dataset_id, number)
+    version = _released(tx, reader, dataset_id, number)
     return VersionDigest(
         content_digest=version.content_digest or "",
         row_count=version.row_count,
@@ -47,7 +48,7 @@ def get_digest(
 
 def current_snapshot(
     tx: Transaction,
-    principal: Principal,
+    reader: Reader,
     dataset_id: DatasetId,
     *,
     format: str,
@@ -55,7 +56,7 @@ def current_snapshot(
     now: Instant,
 ) -> str:
     """The address of the newest snapshot, good for an hour."""
-    dataset = _delivered(tx, principal, dataset_id)
+    dataset = _delivered(tx, reader, dataset_id)
     if dataset.current_version is None:
         raise no_version(dataset_id)
     files = tx.versions.files(dataset_id, dataset.current_version)
@@ -63,23 +64,10 @@ def current_snapshot(
     return link(snapshot_of(files, format=format), blobs=blobs, until=until).url
 
 
-async def list_changes(
-    store: Store,
-    blobs: Blobs,
-    principal: Principal,
-    dataset_id: DatasetId,
-    number: int,
-    *,
-    cursor: str | None,
-    limit: int,
-) -> bytes:
-    """A page of a version's changes as JSON, out of the finished lines of its listing (R-107).
-
-    Raises Conflict where the version is one to load, TooLarge where it has too many changes.
-    """
+async def list_changes(blobs: Blobs, name: str, *, cursor: str | None, limit: int) -> bytes:
+    """A page of a version's changes as JSON, out of the finished lines of its listing (R-107)."""
     check_limit(limit)
     start = _position(cursor)
-    name = await store.read(lambda tx: _listing(tx, principal, dataset_id, number))
     lines = (await blobs.read(name)).splitlines()
     if start > len(lines):
         raise _not_a_cursor(cursor)
@@ -88,25 +76,28 @@ async def list_changes(
     return b'{"changes":[' + b",".join(lines[start:end]) + b'],"nextCursor":' + next_cursor + b"}"
 
 
-def _delivered(tx: Transaction, principal: Principal, dataset_id: DatasetId) -> DatasetRow:
+def _delivered(tx: Transaction, reader: Reader, dataset_id: DatasetId) -> DatasetRow:
     dataset = find_dataset(tx, dataset_id)
-    subscribed = tx.memberships.delivers(principal.workspace_id, dataset_id)
-    check_delivered(dataset_id, deliverable=dataset.deliverable, subscribed=subscribed)
+    subscribed = tx.memberships.delivers(reader.workspaces, dataset_id)
+    rights = [] if subscribed else rights_for(tx, reader)
+    check_delivered(filing_of(dataset), rights, subscribed=subscribed)
     return dataset
 
 
-def _released(
-    tx: Transaction, principal: Principal, dataset_id: DatasetId, number: int
-) -> VersionRow:
-    _delivered(tx, principal, dataset_id)
+def _released(tx: Transaction, reader: Reader, dataset_id: DatasetId, number: int) -> VersionRow:
+    _delivered(tx, reader, dataset_id)
     version = tx.versions.get(dataset_id, number)
     if version is None or version.state is not VersionState.RELEASED:
         raise no_version(dataset_id, number)
     return version
 
 
-def _listing(tx: Transaction, principal: Principal, dataset_id: DatasetId, number: int) -> str:
-    version = _released(tx, principal, dataset_id, number)
+def find_listing(tx: Transaction, reader: Reader, dataset_id: DatasetId, number: int) -> str:
+    """The blob of a version's changes as JSON.
+
+    Raises Conflict where the version is one to load, TooLarge where it has too many changes.
+    """
+    version = _released(tx, reader, dataset_id, number)
     files = {file.role: file.blob for file in tx.versions.files(dataset_id, number)}
     if FileRole.LISTING in files:
         return files[FileRole.LISTING]

@@ -11,6 +11,7 @@ from ploti.model.wire import Instant
 from ploti.server.eventlog.drafts import overdue
 from ploti.server.ports.rows import AttemptId, JobKind, JobRow
 from ploti.server.ports.store import Transaction
+from ploti.server.service.bring_workspace import bring_workspace
 from ploti.server.service.check_source import Parts, check_source
 from ploti.server.service.export_version import export_version
 from ploti.server.service.plan_jobs import plan_jobs, stale_at
@@ -35,6 +36,8 @@ async def run_job(parts: Parts, job: JobRow) -> None:
             await parts.store.write(lambda tx: prune(tx, now=now))
         case JobKind.EXPORT:
             await export_version(parts, job.subject)
+        case JobKind.MEMBERSHIP:
+            await bring_workspace(parts.store, parts.plans, parts.clock, job)
         case JobKind.SWEEP:
             await parts.store.write(lambda tx: end_pruned(tx, AttemptId(job.subject)))
             await sweep_blobs(parts.store, parts.blobs)

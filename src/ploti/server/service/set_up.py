@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from ploti.model.account import DEFAULT_PLAN, Plan
 from ploti.model.ids import KeyId, MemberId, WorkspaceId
 from ploti.model.wire import Instant, Value
 from ploti.server.membership.principal import ADMIN, FEEDS, WEBHOOKS
 from ploti.server.ports.outside import Ids
-from ploti.server.ports.rows import KeyRow
+from ploti.server.ports.rows import KeyRow, MemberRow, WorkspaceRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.authenticate import key_digest
 
-_SHOWN = 12
+SHOWN = 12
 """Letters of a key that its list may show."""
 
 
@@ -28,8 +29,20 @@ def set_up(tx: Transaction, *, ids: Ids, now: Instant) -> NewKeys | None:
     workspace_id = WorkspaceId(ids.token("ws_"))
     member_id = MemberId(ids.token("mem_"))
     keys = NewKeys(staff=ids.secret("ploti_"), subscriber=ids.secret("ploti_"))
-    tx.keys.add_workspace(workspace_id, name="default", now=now)
-    tx.keys.add_member(member_id, of=workspace_id, name="default", now=now)
+    tx.plans.add(Plan(id=DEFAULT_PLAN, created_at=now))
+    tx.workspaces.add(
+        WorkspaceRow(
+            id=workspace_id,
+            name="default",
+            coverage=None,
+            plan_id=DEFAULT_PLAN,
+            public=False,
+            created_at=now,
+        )
+    )
+    tx.members.add(
+        MemberRow(id=member_id, workspace_id=workspace_id, name="default", created_at=now)
+    )
     for secret, permissions in (
         (keys.staff, [FEEDS, WEBHOOKS, ADMIN]),
         (keys.subscriber, [FEEDS, WEBHOOKS]),
@@ -40,7 +53,7 @@ def set_up(tx: Transaction, *, ids: Ids, now: Instant) -> NewKeys | None:
                 workspace_id=workspace_id,
                 member_id=member_id,
                 permissions=permissions,
-                prefix=secret[:_SHOWN],
+                prefix=secret[:SHOWN],
                 digest=key_digest(secret),
                 created_at=now,
             )

@@ -8,7 +8,7 @@ from ploti.model.dataset import CurrentVersion, Dataset, HoldNotice
 from ploti.model.ids import DatasetId
 from ploti.model.wire import UNSET, Unset
 from ploti.server.membership.access import unknown_dataset
-from ploti.server.membership.selection import Filing
+from ploti.server.membership.rights import Filing
 from ploti.server.ports.rows import DatasetRow, HoldRow, ListedDataset, VersionRow
 from ploti.server.ports.store import Transaction
 from ploti.server.sources.written import as_written

@@ -7,11 +7,13 @@ from msgspec.structs import replace
 from ploti.model.admin import AdminDataset
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
+from ploti.server.membership.rights import PlanReading
 from ploti.server.ports.rows import DatasetRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.change_membership import bring_dataset
 from ploti.server.service.plan_jobs import due_again, plan_jobs
 from ploti.server.service.read_datasets import get_admin_dataset
+from ploti.server.service.read_plans import lock_membership
 from ploti.server.service.show_dataset import filing_of, lock_dataset
 
 
@@ -25,17 +27,19 @@ def resume_dataset(tx: Transaction, dataset_id: DatasetId, *, now: Instant) -> A
     return _set_paused(tx, dataset_id, paused=None, now=now)
 
 
-def remove_dataset(tx: Transaction, dataset_id: DatasetId, *, now: Instant) -> AdminDataset:
+def remove_dataset(
+    tx: Transaction, dataset_id: DatasetId, *, plans: PlanReading, now: Instant
+) -> AdminDataset:
     """Make a dataset not deliverable: it leaves every subscription (R-069); raises NotFound.
 
     Its versions stay until retention, and declaring it again brings it back.
     """
-    tx.datasets.lock_catalogue(exclusive=True)
+    lock_membership(tx, plans, exclusive=True)
     before = lock_dataset(tx, dataset_id)
     if before.deliverable:
         after = replace(before, deliverable=False)
         _keep(tx, before, after, now=now)
-        bring_dataset(tx, filing_of(after), now=now)
+        bring_dataset(tx, filing_of(after), plans=plans, now=now)
     return get_admin_dataset(tx, dataset_id)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -12,9 +12,12 @@ from sqlalchemy import (
     Select,
     and_,
     exists,
+    false,
     insert,
+    or_,
     outerjoin,
     select,
+    true,
     update,
 )
 from sqlalchemy.sql import ColumnElement
@@ -31,7 +34,7 @@ from ploti.server.adapters.store.tables import (
     version,
 )
 from ploti.server.eventlog.drafts import Standing, Waiting
-from ploti.server.membership.selection import Filing
+from ploti.server.membership.rights import Filing, Rights
 from ploti.server.ports.rows import DatasetRow, HoldRow, ListedDataset, VersionRow
 
 _CURRENT = and_(
@@ -47,9 +50,23 @@ class SqlDatasets:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def lock_catalogue(self, *, exclusive: bool) -> None:
-        """Shared to change a subscription, exclusive to declare or file a dataset."""
-        self._connection.execute(select(catalogue).with_for_update(read=not exclusive))
+    def lock_catalogue(self, *, exclusive: bool) -> int:
+        """Shared to change a subscription, exclusive to file a dataset or change coverage or plans.
+
+        Gives the revision at which coverage and plans stand.
+        """
+        wanted = select(catalogue.c.revision).with_for_update(read=not exclusive)
+        revision: int = self._connection.scalars(wanted).one()
+        return revision
+
+    def revision(self) -> int:
+        """How often coverage and plans have changed."""
+        revision: int = self._connection.scalars(select(catalogue.c.revision)).one()
+        return revision
+
+    def revise(self) -> None:
+        """Count a change of coverage or plans, under the exclusive lock of the catalogue."""
+        self._connection.execute(update(catalogue).values(revision=catalogue.c.revision + 1))
 
     def add(self, row: DatasetRow) -> None:
         """Keep a new dataset."""
@@ -78,24 +95,28 @@ class SqlDatasets:
         return [Filing(**row) for row in self._connection.execute(_FILINGS).mappings()]
 
     def listed(
-        self, dataset_id: DatasetId, *, workspace: WorkspaceId | None
+        self, dataset_id: DatasetId, *, workspaces: Collection[WorkspaceId]
     ) -> ListedDataset | None:
-        """A dataset as the catalogue shows it to a workspace; None is staff's, which has none."""
-        wanted = _listing(workspace).where(dataset.c.id == dataset_id)
+        """A dataset as the catalogue shows it to workspaces; staff look for none."""
+        wanted = _listing(workspaces).where(dataset.c.id == dataset_id)
         found = self._connection.execute(wanted).mappings().first()
         return None if found is None else _listed(found)
 
     def page(
         self,
         *,
-        workspace: WorkspaceId | None,
+        workspaces: Collection[WorkspaceId],
         after: DatasetId | None,
         limit: int,
         place: str | None = None,
         topic: str | None = None,
-        deliverable: bool = False,
+        open_by: Sequence[Rights] | None = None,
     ) -> list[ListedDataset]:
-        """Datasets by id; `place` and `topic` take in all below, `deliverable` only such."""
+        """Datasets by id; `place` and `topic` take in all below.
+
+        With `open_by` only the deliverable ones that some of these rights open (a plan that cannot
+        be read closes nothing), or that the workspaces' subscriptions deliver.
+        """
         conditions: list[ColumnElement[bool]] = []
         if after is not None:
             conditions.append(dataset.c.id > after)
@@ -103,9 +124,9 @@ class SqlDatasets:
             conditions.append(takes_in(place, dataset.c.place))
         if topic is not None:
             conditions.append(takes_in(topic, dataset.c.topic))
-        if deliverable:
-            conditions.append(dataset.c.deliverable)
-        wanted = _listing(workspace).where(*conditions).order_by(dataset.c.id).limit(limit)
+        if open_by is not None:
+            conditions += [dataset.c.deliverable, _is_open(open_by, workspaces)]
+        wanted = _listing(workspaces).where(*conditions).order_by(dataset.c.id).limit(limit)
         return [_listed(row) for row in self._connection.execute(wanted).mappings()]
 
     def _one(self, wanted: Select[Any]) -> DatasetRow | None:
@@ -143,21 +164,39 @@ def _standing(row: RowMapping) -> Standing:
     )
 
 
-def _listing(workspace: WorkspaceId | None) -> Select[Any]:
+def _is_open(rights: Sequence[Rights], workspaces: Collection[WorkspaceId]) -> ColumnElement[bool]:
+    return or_(_subscribed(workspaces), *map(_is_open_by, rights))
+
+
+def _is_open_by(rights: Rights) -> ColumnElement[bool]:
+    """What `Rights` decides of one filing, as a condition on all."""
+    covered = true() if rights.coverage is None else _lies_in(rights.coverage, dataset.c.place)
+    plan = rights.plan
+    if plan is None or (plan.topics is None and plan.datasets is None):
+        return covered
+    named = dataset.c.id.in_(plan.datasets or [])
+    return and_(covered, or_(named, _lies_in(plan.topics or [], dataset.c.topic)))
+
+
+def _lies_in(listed: Sequence[str], path: ColumnElement[str]) -> ColumnElement[bool]:
+    return or_(false(), *(takes_in(each, path) for each in listed))
+
+
+def _listing(workspaces: Collection[WorkspaceId]) -> Select[Any]:
     return select(
         *columns_of(dataset, DatasetRow, prefix="dataset_"),
         *columns_of(version, VersionRow, prefix="version_"),
         *columns_of(hold, HoldRow, prefix="hold_"),
         version.c.schema.label("schema"),
-        _subscribed(workspace).label("subscribed"),
+        _subscribed(workspaces).label("subscribed"),
     ).select_from(_STANDING)
 
 
-def _subscribed(workspace: WorkspaceId | None) -> Exists:
+def _subscribed(workspaces: Collection[WorkspaceId]) -> Exists:
     return exists().where(
         membership.c.dataset_id == dataset.c.id,
         membership.c.subscription_id == subscription.c.id,
-        subscription.c.workspace_id == workspace,
+        subscription.c.workspace_id.in_(sorted(workspaces)),
     )
 
 

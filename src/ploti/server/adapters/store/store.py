@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from ploti.server.adapters.store.accounts import SqlMembers, SqlPlans, SqlWorkspaces
 from ploti.server.adapters.store.bodies import Bodies
 from ploti.server.adapters.store.builds import SqlBuilds
 from ploti.server.adapters.store.datasets import SqlDatasets
@@ -19,6 +20,7 @@ from ploti.server.adapters.store.keys import SqlKeys
 from ploti.server.adapters.store.log import SqlLog
 from ploti.server.adapters.store.migrate import migrate
 from ploti.server.adapters.store.overview import SqlOverview
+from ploti.server.adapters.store.requests import SqlAnswers, SqlAudit
 from ploti.server.adapters.store.retention import SqlRetention
 from ploti.server.adapters.store.sqlite import open_readers, open_writer
 from ploti.server.adapters.store.subscriptions import SqlMemberships, SqlSubscriptions
@@ -90,7 +92,12 @@ class SqliteStore:
 
 def _transaction(connection: Connection, log: SqlLog) -> Transaction:
     return Transaction(
+        workspaces=SqlWorkspaces(connection),
+        plans=SqlPlans(connection),
+        members=SqlMembers(connection),
         keys=SqlKeys(connection),
+        audit=SqlAudit(connection),
+        answers=SqlAnswers(connection),
         datasets=SqlDatasets(connection),
         versions=SqlVersions(connection),
         states=SqlStates(connection),

@@ -78,6 +78,16 @@ class SqlSubscriptions:
         wanted = select(subscription).order_by(subscription.c.id)
         return [_row(row) for row in self._connection.execute(wanted).mappings()]
 
+    def workspaces(self) -> list[WorkspaceId]:
+        """The workspaces that have a subscription, by id."""
+        owner = subscription.c.workspace_id
+        return list(self._connection.scalars(select(owner).distinct().order_by(owner)))
+
+    def of(self, workspace: WorkspaceId) -> list[SubscriptionId]:
+        """The ids of a workspace's subscriptions, in their order."""
+        wanted = select(subscription.c.id).where(subscription.c.workspace_id == workspace)
+        return list(self._connection.scalars(wanted.order_by(subscription.c.id)))
+
 
 class SqlMemberships:
     """The port's `Memberships` over one connection."""
@@ -95,14 +105,14 @@ class SqlMemberships:
         same = membership.c.dataset_id == dataset_id
         return set(self._connection.scalars(select(membership.c.subscription_id).where(same)))
 
-    def delivers(self, workspace_id: WorkspaceId, dataset_id: DatasetId) -> bool:
-        """Whether any subscription of the workspace delivers the dataset."""
+    def delivers(self, workspaces: Collection[WorkspaceId], dataset_id: DatasetId) -> bool:
+        """Whether any subscription of these workspaces delivers the dataset."""
         wanted = (
             select(membership.c.subscription_id)
             .join_from(membership, subscription, membership.c.subscription_id == subscription.c.id)
             .where(
                 membership.c.dataset_id == dataset_id,
-                subscription.c.workspace_id == workspace_id,
+                subscription.c.workspace_id.in_(sorted(workspaces)),
             )
             .limit(1)
         )

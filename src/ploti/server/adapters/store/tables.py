@@ -18,11 +18,25 @@ from ploti.server.sources.validators import Validators
 
 metadata = MetaData()
 
+# Coverage and a plan's lists are null where they take in everything.
 workspace = Table(
     "workspace",
     metadata,
     Column("id", String, primary_key=True),
     Column("name", String, nullable=False),
+    Column("coverage", Json(list[str])),
+    Column("plan_id", String, nullable=False),
+    Column("public", Boolean, nullable=False),
+    Column("created_at", At, nullable=False),
+    Index("workspace_plan", "plan_id"),
+)
+
+plan = Table(
+    "plan",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("topics", Json(list[str])),
+    Column("datasets", Json(list[str])),
     Column("created_at", At, nullable=False),
 )
 
@@ -33,6 +47,8 @@ member = Table(
     Column("workspace_id", String, nullable=False),
     Column("name", String, nullable=False),
     Column("created_at", At, nullable=False),
+    Column("left_at", At),
+    Index("member_of", "workspace_id", "created_at", "id"),
 )
 
 api_key = Table(
@@ -41,14 +57,48 @@ api_key = Table(
     Column("id", String, primary_key=True),
     Column("workspace_id", String, nullable=False),
     Column("member_id", String, nullable=False),
+    Column("name", String, nullable=False),
     Column("permissions", Json(list[str]), nullable=False),
     Column("prefix", String, nullable=False),
     Column("digest", String, nullable=False, unique=True),
     Column("created_at", At, nullable=False),
+    Column("expires_at", At),
+    Column("revoked_at", At),
+    Column("last_used_at", At),
+    Index("api_key_newest", "created_at", "id"),
 )
 
-# One row, which is only there to be locked (delivery, 'Appending').
-catalogue = Table("catalogue", metadata, Column("id", Integer, primary_key=True))
+audit_entry = Table(
+    "audit_entry",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", At, nullable=False),
+    Column("member_id", String, nullable=False),
+    Column("key_id", String, nullable=False),
+    Column("action", String, nullable=False),
+    Column("subject", String, nullable=False),
+    Column("query", Json(dict[str, str]), nullable=False),
+)
+
+# What a POST with an Idempotency-Key was answered, sealed: some answers hold a secret.
+kept_answer = Table(
+    "kept_answer",
+    metadata,
+    Column("key_id", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("request", String, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("at", At, nullable=False),
+    Index("kept_answer_at", "at"),
+)
+
+# One row, to be locked (delivery, 'Appending'); `revision` counts changes of coverage and plans.
+catalogue = Table(
+    "catalogue",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("revision", Integer, nullable=False),
+)
 
 dataset = Table(
     "dataset",
@@ -150,7 +200,7 @@ hold = Table(
     Column("state", Word(HoldState), nullable=False),
     Column("since", At, nullable=False),
     Column("findings", Json(list[Finding]), nullable=False),
-    Column("releasable", Boolean, nullable=False),
+    Column("matched", Boolean, nullable=False),
     Column("decided_at", At),
     Column("decided_by", String),
     Column("note", String),

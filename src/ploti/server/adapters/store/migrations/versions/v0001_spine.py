@@ -12,6 +12,7 @@ down_revision = None
 def upgrade() -> None:
     """Make all tables."""
     _accounts()
+    _requests()
     _datasets()
     _versions()
     _reviews()
@@ -33,30 +34,75 @@ def _number(name: str, *, null: bool = False, key: bool = False) -> sa.Column[in
 
 
 def _accounts() -> None:
-    op.create_table("workspace", _word("id", key=True), _word("name"), _word("created_at"))
+    op.create_table(
+        "workspace",
+        _word("id", key=True),
+        _word("name"),
+        _text("coverage", null=True),
+        _word("plan_id"),
+        sa.Column("public", sa.Boolean, nullable=False),
+        _word("created_at"),
+    )
+    op.create_index("workspace_plan", "workspace", ["plan_id"])
+    op.create_table(
+        "plan",
+        _word("id", key=True),
+        _text("topics", null=True),
+        _text("datasets", null=True),
+        _word("created_at"),
+    )
     op.create_table(
         "member",
         _word("id", key=True),
         _word("workspace_id"),
         _word("name"),
         _word("created_at"),
+        _word("left_at", null=True),
     )
+    op.create_index("member_of", "member", ["workspace_id", "created_at", "id"])
     op.create_table(
         "api_key",
         _word("id", key=True),
         _word("workspace_id"),
         _word("member_id"),
+        _word("name"),
         _text("permissions"),
         _word("prefix"),
         _word("digest"),
         _word("created_at"),
+        _word("expires_at", null=True),
+        _word("revoked_at", null=True),
+        _word("last_used_at", null=True),
         sa.UniqueConstraint("digest"),
     )
+    op.create_index("api_key_newest", "api_key", ["created_at", "id"])
+
+
+def _requests() -> None:
+    op.create_table(
+        "audit_entry",
+        _number("id", key=True),
+        _word("at"),
+        _word("member_id"),
+        _word("key_id"),
+        _word("action"),
+        _word("subject"),
+        _text("query"),
+    )
+    op.create_table(
+        "kept_answer",
+        _word("key_id", key=True),
+        _word("name", key=True),
+        _word("request"),
+        _text("answer"),
+        _word("at"),
+    )
+    op.create_index("kept_answer_at", "kept_answer", ["at"])
 
 
 def _datasets() -> None:
-    catalogue = op.create_table("catalogue", _number("id", key=True))
-    op.bulk_insert(catalogue, [{"id": 1}])
+    catalogue = op.create_table("catalogue", _number("id", key=True), _number("revision"))
+    op.bulk_insert(catalogue, [{"id": 1, "revision": 0}])
     op.create_table(
         "dataset",
         _word("id", key=True),
@@ -148,7 +194,7 @@ def _reviews() -> None:
         _word("state"),
         _word("since"),
         _text("findings"),
-        sa.Column("releasable", sa.Boolean, nullable=False),
+        sa.Column("matched", sa.Boolean, nullable=False),
         _word("decided_at", null=True),
         _word("decided_by", null=True),
         _word("note", null=True),

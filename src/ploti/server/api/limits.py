@@ -1,0 +1,75 @@
+"""How many requests a second a key may send, and an address without one."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from ploti.errors import RateLimited
+
+BURST = 2
+"""How many seconds' worth may come at once."""
+
+_REMEMBERED = 10_000
+"""Senders whose rate is known; of more, those that were quiet longest are forgotten."""
+
+
+class RateLimits:
+    """Counts requests of this process by key, and by address where there is no key that is known.
+
+    A key is known once it was admitted: guesses of keys count for the address that they come from.
+    `clock` gives seconds that never go back.
+    """
+
+    def __init__(
+        self, *, rate: int, public_rate: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._keys = _Buckets(rate, clock)
+        self._addresses = _Buckets(public_rate, clock)
+
+    def take(self, digest: str | None, *, address: str) -> None:
+        """Count a request; raises RateLimited with the seconds to wait where it is one too many."""
+        if digest is not None and self._keys.knows(digest):
+            pause = self._keys.take(digest)
+        else:
+            pause = self._addresses.take(address)
+        if pause > 0:
+            raise RateLimited("Too many requests: wait, then go on more slowly", retry_after=pause)
+
+    def admitted(self, digest: str) -> None:
+        """Count what comes with this key for the key from now on."""
+        self._keys.learn(digest)
+
+
+class _Buckets:
+    """A token bucket for each sender, full at first."""
+
+    def __init__(self, rate: int, clock: Callable[[], float]) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def knows(self, sender: str) -> bool:
+        return sender in self._left
+
+    def learn(self, sender: str) -> None:
+        if sender not in self._left:
+            self._keep(sender, float(BURST * self._rate))
+
+    def take(self, sender: str) -> float:
+        """Seconds to wait until there is a token; 0 where one was taken."""
+        most = float(BURST * self._rate)
+        left, at = self._left.get(sender, (most, self._clock()))
+        left = min(most, left + (self._clock() - at) * self._rate)
+        if left < 1:
+            self._keep(sender, left)
+            return (1 - left) / self._rate
+        self._keep(sender, left - 1)
+        return 0.0
+
+    def _keep(self, sender: str, left: float) -> None:
+        self._left[sender] = (left, self._clock())
+        self._left.move_to_end(sender)
+        if len(self._left) > _REMEMBERED:
+            self._left.popitem(last=False)
