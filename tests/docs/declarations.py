@@ -8,7 +8,7 @@ import msgspec
 from tests.docs.text import code, codes, page, table
 
 from ploti.model.schema import TYPES
-from ploti.server.sources import declaration, not_built
+from ploti.server.sources import declaration, not_built, reference_systems
 from ploti.server.sources.formats import FORMATS, SPATIAL
 
 TOP = {
@@ -92,12 +92,22 @@ SOURCE = {
     "delimiter": "The character between values.",
 }
 GEOMETRY = {
-    "longitude": ("-", "The column with the longitude in degrees."),
-    "latitude": ("-", "The column with the latitude in degrees."),
-    "crs": ("`EPSG:4326`", "The CRS of the two columns: `EPSG:4326` so far."),
+    "longitude": ("-", "The column with the longitude, or x in a CRS of another kind."),
+    "latitude": ("-", "The column with the latitude, or y."),
+    "crs": (
+        f"`{reference_systems.DEGREES}`",
+        (
+            "The dataset's CRS, by its EPSG number. Two columns are in it; the geometry of a "
+            "spatial format is brought to it, and is taken to be in it where the source does not "
+            "say its own."
+        ),
+    ),
     "precision": (
-        f"`{declaration.PRECISION:g}`",
-        "Coordinates are rounded to it: a power of ten, or `off`.",
+        f"`{reference_systems.IN_DEGREES:g}` or `{reference_systems.IN_METRES:g}`",
+        (
+            "Coordinates are rounded to it, in degrees or in the units of a projected CRS: a power "
+            "of ten, or `off`."
+        ),
     ),
 }
 HOLDS = {

@@ -302,33 +302,44 @@ def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("crs", "expected"),
     [
-        *("urn:ogc:def:crs:OGC:1.3:CRS84", "urn:ogc:def:crs:OGC::CRS84", "OGC:CRS84", "EPSG:4326"),
-        *("urn:ogc:def:crs:EPSG::4326", "http://www.opengis.net/def/crs/OGC/1.3/CRS84"),
-    ],
-)
-def test_a_crs_member_that_says_degrees_is_taken(name: str, tmp_path: Path) -> None:
-    crs = {"type": "name", "properties": {"name": name}}
-    assert read(collection(feature(POINT), crs=crs), tmp_path).table.rows == 1
-
-
-@pytest.mark.parametrize(
-    "crs",
-    [
-        {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3857"}},
-        {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::43260"}},
-        {"type": "link", "properties": {"href": "http://example.com/crs/42"}},
-        "EPSG:3857",
+        ({"properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}, "OGC:CRS84"),
+        ({"properties": {"name": "urn:ogc:def:crs:OGC::CRS84"}}, "OGC:CRS84"),
+        ({"properties": {"name": "http://www.opengis.net/def/crs/OGC/1.3/CRS84"}}, "OGC:CRS84"),
+        ({"properties": {"name": "EPSG:4326"}}, "EPSG:4326"),
+        ({"properties": {"name": "urn:ogc:def:crs:EPSG::2236"}}, "EPSG:2236"),
+        ({"properties": {"name": "urn:ogc:def:crs:EPSG:6.9:102100"}}, "EPSG:3857"),
+        ({"properties": {"code": 2236}}, "EPSG:2236"),
+        (None, "EPSG:4326"),
     ],
 )
 @pytest.mark.parametrize("first", [True, False])
-def test_another_crs_is_refused_wherever_it_stands(
-    crs: object, first: bool, tmp_path: Path
+def test_a_legacy_crs_member_is_obeyed_wherever_it_stands(
+    crs: object, expected: str, first: bool, tmp_path: Path
 ) -> None:
     whole = {"type": "FeatureCollection", "features": [feature(POINT)]}
     text = json.dumps({"crs": crs} | whole if first else whole | {"crs": crs}).encode()
-    assert "another CRS, and only degrees (EPSG:4326)" in refusal(text, tmp_path)
+    found = read(text, tmp_path).table
+    assert found.geometry
+    assert found.geometry.crs == expected
+
+
+@pytest.mark.parametrize(
+    ("crs", "reason"),
+    [
+        ({"properties": {"name": "urn:ogc:def:crs:EPSG::43260"}}, "EPSG:43260 is not known"),
+        ({"type": "link", "properties": {"href": "http://example.com/crs/42"}}, "names no"),
+        ("EPSG:3857", "names no reference system"),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_crs_member_that_names_none_is_refused(
+    crs: object, reason: str, first: bool, tmp_path: Path
+) -> None:
+    whole = {"type": "FeatureCollection", "features": [feature(POINT)]}
+    text = json.dumps({"crs": crs} | whole if first else whole | {"crs": crs}).encode()
+    assert reason in refusal(text, tmp_path)
 
 
 def test_geometry_declared_from_columns_is_refused(tmp_path: Path) -> None:

@@ -197,8 +197,8 @@ def test_what_is_no_geometry_is_named_by_its_row(tmp_path: Path, wkb: bytes, rea
 @pytest.mark.parametrize(
     ("column", "reason"),
     [
-        ('{"encoding": "WKB", "crs": null}', "unknown"),
-        ('{"encoding": "WKB", "crs": {"name": "my grid"}}', r"my grid\) has no EPSG number"),
+        ('{"encoding": "WKB", "crs": {"name": "my grid"}}', r"my grid\) is unknown"),
+        ('{"encoding": "WKB", "crs": "EPSG:99999"}', "EPSG:99999 is not known"),
         ('{"encoding": "point"}', "only WKB"),
     ],
 )

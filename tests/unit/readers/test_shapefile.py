@@ -217,13 +217,29 @@ def test_a_reference_system_without_a_number_is_refused(tmp_path: Path) -> None:
         read_values(tmp_path, ("n", "N", 9, 0), b"1", prj=grid.encode())
 
 
-def test_a_reference_system_like_one_of_epsgs_but_elsewhere_is_refused(tmp_path: Path) -> None:
+def test_a_reference_system_like_one_of_epsgs_but_elsewhere_is_not_taken_for_it(
+    tmp_path: Path,
+) -> None:
     moved = FLORIDA.replace("656166.6666666665", "656166.0")
-    with pytest.raises(SourceError, match="has no EPSG number"):
-        read_values(tmp_path, ("n", "N", 9, 0), b"1", prj=moved.encode())
+    found = read_values(tmp_path, ("n", "N", 9, 0), b"1", prj=moved.encode())
+    assert found.table.geometry
+    assert "656166" in (found.table.geometry.crs or "")
+    assert "EPSG:2236" not in (found.table.geometry.crs or "")
 
 
-@pytest.mark.parametrize("missing", [".shx", ".dbf", ".prj"])
+def test_without_a_prj_the_reference_system_is_not_stated(tmp_path: Path) -> None:
+    path = archive(tmp_path, ["POINT (1 2)"], dbf([("n", "N", 9, 0)], [[b"1"]]))
+    less = tmp_path / "less.zip"
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(less, "w") as packed:
+        for name in whole.namelist():
+            if not name.endswith(".prj"):
+                packed.writestr(name, whole.read(name))
+    found = read(ShapefileReader(), less, unpacked(tmp_path))
+    assert found.table.geometry
+    assert found.table.geometry.crs is None
+
+
+@pytest.mark.parametrize("missing", [".shx", ".dbf"])
 def test_a_missing_part_is_named(tmp_path: Path, missing: str) -> None:
     path = archive(tmp_path, ["POINT (1 2)"], dbf([("n", "N", 9, 0)], [[b"1"]]))
     less = tmp_path / "less.zip"

@@ -7,7 +7,8 @@ import yaml
 
 from ploti.errors import InvalidInput
 from ploti.server.sources import not_built
-from ploti.server.sources.declaration import Declaration, Holds, Points, Source, parse_declaration
+from ploti.server.sources.declaration import Declaration, Holds, Points, parse_declaration
+from ploti.server.sources.source import Source
 from ploti.server.sources.written import as_written, canonical, changed_settings, reading_key
 
 WHOLE = """
@@ -127,7 +128,9 @@ def test_every_fault_is_named_with_its_setting() -> None:
         ({"geometry": {"longitude": "x"}}, "geometry.latitude", "is missing, beside longitude"),
         ({"geometry": {"longitude": "x", "latitude": "x"}}, "geometry.latitude", "so is longitude"),
         ({"geometry": {"precision": 5e-9}}, "geometry.precision", "power of ten"),
-        ({"geometry": {"crs": "EPSG:4326"}}, "geometry.crs", "belongs to longitude"),
+        ({"geometry": {"crs": "EPSG:99999"}}, "geometry.crs", "not a known reference system"),
+        ({"geometry": {"crs": "EPSG:4978"}}, "geometry.crs", "not a system of two coordinates"),
+        ({"geometry": {"crs": "florida"}}, "geometry.crs", "not the name of a reference system"),
         ({"source": {"url": "/a.csv"}}, "source.kind", "is missing, beside url"),
         ({"source": {"kind": "file", "url": "a.csv"}}, "source.url", "must be an absolute path"),
         ({"source": {"kind": "file", "url": "file://x/a"}}, "source.url", "another machine"),
@@ -156,8 +159,14 @@ def test_a_setting_that_nothing_obeys_yet_is_an_error_that_says_so() -> None:
     for word in not_built.KINDS:
         found = faults(whole(source={"kind": word, "url": "https://a.org/"}))
         assert "not built yet" in found["source.kind"]
-    other = {"longitude": "x", "latitude": "y", "crs": "EPSG:2881"}
-    assert "not built yet" in faults(whole(geometry=other))["geometry.crs"]
+
+
+def test_the_precision_left_out_is_that_of_the_reference_system() -> None:
+    assert parse_declaration(whole(geometry={})).precision == 1e-9
+    projected = parse_declaration(whole(geometry={"crs": "epsg:2881"}))
+    assert (projected.system, projected.precision) == ("EPSG:2881", 1e-4)
+    own = parse_declaration(whole(geometry={"crs": "OGC:CRS84", "precision": "off"}))
+    assert (own.system, own.precision) == ("EPSG:4326", None)
 
 
 _LATER = "is not built yet: leave it out"

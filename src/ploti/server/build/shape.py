@@ -13,12 +13,13 @@ from typing import NamedTuple
 from ploti.errors import SourceError
 from ploti.model.admin import Finding
 from ploti.model.schema import Column, Geometry, Schema
-from ploti.model.sql import identifier
+from ploti.model.sql import identifier, literal
 from ploti.server.build import texts
 from ploti.server.build.columns import PlannedColumn, find_column
 from ploti.server.build.names import GEOMETRY
 from ploti.server.sources.declaration import Declaration
-from ploti.server.sources.raw import RawTable
+from ploti.server.sources.raw import RawGeometry, RawTable
+from ploti.server.sources.reference_systems import one_name
 
 SAMPLE = 20_000
 """Rows that may rule a type out before all are read."""
@@ -80,12 +81,15 @@ class Shape(NamedTuple):
 def plan_geometry(
     raw: RawTable, *, declaration: Declaration, columns: Sequence[PlannedColumn]
 ) -> ShapedGeometry | None:
-    """The geometry that the format brings, or that two columns make."""
+    """The geometry that the format brings, in the dataset's system, or that two columns make.
+
+    Raises SourceError where nobody says in which system the source's own is.
+    """
     precision = f"{declaration.precision or 0.0!r}::DOUBLE"
     points = declaration.geometry
     if raw.geometry:
-        wkb = f"ploti_geometry({identifier(raw.geometry.field)}, {precision})"
-        return ShapedGeometry(wkb=wkb, faulty="false", crs=raw.geometry.crs)
+        wkb = f"ploti_geometry({_moved(raw.geometry, declaration)}, {precision})"
+        return ShapedGeometry(wkb=wkb, faulty="false", crs=declaration.system)
     if not points:
         return None
     x, y = (
@@ -99,8 +103,30 @@ def plan_geometry(
     return ShapedGeometry(
         wkb=f"ploti_point({', '.join(numbers)}, {precision})",
         faulty=" OR ".join(faulty),
-        crs=points.crs,
+        crs=declaration.system,
     )
+
+
+def _moved(geometry: RawGeometry, declaration: Declaration) -> str:
+    """SQL of the source's geometry in the dataset's system."""
+    field = identifier(geometry.field)
+    stated = geometry.crs or declaration.crs
+    if stated is None:
+        raise SourceError(
+            "the source does not say its reference system: name it in the declaration's"
+            " geometry.crs"
+        )
+    if one_name(stated) == declaration.system:
+        return field
+    return f"ploti_moved({field}, {literal(stated)}, {literal(declaration.system)})"
+
+
+def system_findings(raw: RawTable, declaration: Declaration) -> list[Finding]:
+    """What the declaration alone says of the geometry's reference system."""
+    if raw.geometry is None or raw.geometry.crs is not None:
+        return []
+    message = f"the source does not say its reference system: read as {declaration.system}"
+    return [Finding(reason=None, kind="reference_system", message=message)]
 
 
 def ignored_columns(declaration: Declaration) -> frozenset[str]:
@@ -302,25 +328,33 @@ def make_schema(
 ) -> Schema:
     """The version's schema; `nulls` are those of each column of the shaped table.
 
-    A column that once may be null always may, and descriptions stay. `types` are the geometry
-    types that occur.
+    A column that once may be null always may, and a description stays where the source says
+    nothing. `types` are the geometry types that occur.
     """
     known = {column.name: column for column in base.columns} if base else {}
     sources = {column.name: column.source_name for column in shape.columns}
+    described = {column.name: column.description for column in known.values()}
+    described |= {c.name: c.description for c in shape.columns if c.description is not None}
     columns = [
         Column(
             name=name,
             type=type_,
             nullable=nulls[shape.fields[name]] > 0 or (name in known and known[name].nullable),
-            description=known[name].description if name in known else "",
+            description=described.get(name, ""),
             source_name=sources.get(name, ""),
         )
         for name, type_ in shape.named_types.items()
     ]
-    return Schema(columns=columns, key_columns=list(shape.key), geometry=_geometry(shape, types))
+    return Schema(
+        columns=columns, key_columns=list(shape.key), geometry=_geometry(shape, base, types)
+    )
 
 
-def _geometry(shape: Shape, types: Sequence[str]) -> Geometry | None:
+def _geometry(shape: Shape, base: Schema | None, types: Sequence[str]) -> Geometry | None:
+    """The geometry; a system that has two names keeps the one that it had in the base."""
     if shape.geometry is None:
         return None
-    return Geometry(column=GEOMETRY, crs=shape.geometry.crs, types=sorted(types))
+    crs = shape.geometry.crs
+    if base and base.geometry and one_name(base.geometry.crs) == crs:
+        crs = base.geometry.crs
+    return Geometry(column=GEOMETRY, crs=crs, types=sorted(types))

@@ -50,6 +50,7 @@ def shape_state(order: BuildOrder, *, readers: Sequence[Reader], engine: Engine)
         digest=diff.state_digest(shaped, engine.rows(diff.state_sql(kept.relation, shaped))[0]),
         findings=[
             *raw.findings,
+            *shape.system_findings(raw, order.declaration),
             *shape.point_findings(faulty),
             *shape.nan_findings(_count_nan(shaped, raw, engine)),
         ],

@@ -29,20 +29,27 @@ class RawColumn(Value, kw_only=True):
 
     `type` is the column type that the source's own schema states, where it says more than `kind`
     does: `decimal(12,2)`, `float64`, `date`, `timestamp`, `datetime`. All values fit it but those
-    that no column type can hold (a year beyond 9999).
+    that no column type can hold (a year beyond 9999). `description` is what the source tells of
+    it in words, None where it says nothing; `made_up` columns are its software's own.
     """
 
     source_name: str
     kind: RawKind
     field: str
     type: str | None = None
+    description: str | None = None
+    made_up: bool = False
 
 
 class RawGeometry(Value, kw_only=True):
-    """The geometry that a spatial format brings: the field of its WKB, its CRS, its types."""
+    """The geometry that a spatial format brings: the field of its WKB, its CRS, its types.
+
+    `crs` is `EPSG:n` where it is one of those, else the system in full as WKT; None where the
+    source does not say it.
+    """
 
     field: str
-    crs: str
+    crs: str | None
     types: list[str]
 
 

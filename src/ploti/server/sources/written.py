@@ -10,12 +10,12 @@ from msgspec.structs import asdict
 from ploti.server.sources.declaration import (
     BAD_ROWS,
     CONTINUATION,
-    PRECISION,
     REPEATED_KEYS,
     Declaration,
     Holds,
 )
 from ploti.server.sources.interval import written_interval
+from ploti.server.sources.reference_systems import usual_precision
 
 READER = 1
 """Raise it when a reader reads the same bytes otherwise: every dataset is then read again."""
@@ -23,7 +23,7 @@ READER = 1
 _READING = {"source", "key", "geometry", "columns", "repeated_keys", "continuation"} | {
     *("rename", "null_values", "trim", "timezone", "ignore_changes", "compare", "bad_rows")
 }
-_PLACE = {"source.kind", "source.url"}
+_PLACE = {"source.kind", "source.url", "source.credential", "source.length_check"}
 
 
 def as_written(declaration: Declaration) -> dict[str, object]:
@@ -39,14 +39,14 @@ def as_written(declaration: Declaration) -> dict[str, object]:
         "topic": declaration.topic,
         "license": declaration.license,
         "attribution": declaration.attribution,
-        "source": _given({name: getattr(source, name) for name in source.__struct_fields__}),
+        "source": _given(asdict(source) | {"length_check": None if source.length_check else "off"}),
         "key": declaration.key,
         "geometry": _given(
             {
                 "longitude": geometry and geometry.longitude,
                 "latitude": geometry and geometry.latitude,
-                "crs": geometry and geometry.crs,
-                "precision": _unless(PRECISION, declaration.precision),
+                "crs": declaration.crs,
+                "precision": _unless(usual_precision(declaration.system), declaration.precision),
             }
         ),
         "columns": declaration.columns,

@@ -11,7 +11,7 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 from duckdb.sqltypes import BIGINT, BLOB, DOUBLE, VARCHAR, DuckDBPyType
 
-from ploti.server.adapters.engine import hilbert, wkb
+from ploti.server.adapters.engine import hilbert, moving, wkb
 from ploti.server.adapters.engine.arrow import Column, Doubles, all_finite, whole
 from ploti.server.adapters.engine.canonical_json import canonical_json
 
@@ -21,6 +21,7 @@ def register(connection: duckdb.DuckDBPyConnection) -> None:
     functions: list[tuple[str, Callable[..., Any], list[Any], DuckDBPyType]] = [
         ("ploti_point", _point, [DOUBLE, DOUBLE, DOUBLE], BLOB),
         ("ploti_geometry", _geometry, [BLOB, DOUBLE], BLOB),
+        ("ploti_moved", _moved, [BLOB, VARCHAR, VARCHAR], BLOB),
         ("ploti_place", _place, [BLOB, DOUBLE, DOUBLE, DOUBLE, DOUBLE], BIGINT),
         ("ploti_json", _json, [VARCHAR], VARCHAR),
     ]
@@ -50,6 +51,10 @@ def _point(x: Column, y: Column, precision: Column) -> Column:
 
 def _geometry(column: Column, precision: Column) -> Column:
     return wkb.canonical_wkb(whole(column), precision[0].as_py())
+
+
+def _moved(column: Column, source: Column, target: Column) -> Column:
+    return moving.moved(whole(column), source=source[0].as_py(), target=target[0].as_py())
 
 
 def _place(column: Column, left: Column, low: Column, right: Column, high: Column) -> Column:

@@ -30,10 +30,11 @@ def canonical(geometries: Geometries) -> list[bytes | None]:
         result[points] = shapely.normalize(geometries[points])
     for place in np.flatnonzero(np.isin(types, _SORTED)):
         result[place] = _sorted_parts(geometries[place])
-    return _to_wkb(result)
+    return to_wkb(result)
 
 
-def _to_wkb(geometries: Geometries) -> list[bytes | None]:
+def to_wkb(geometries: Geometries) -> list[bytes | None]:
+    """Little-endian ISO WKB."""
     found = shapely.to_wkb(
         geometries, byte_order=1, include_srid=False, flavor="iso", output_dimension=4
     )
@@ -51,7 +52,7 @@ def _sorted_parts(geometry: BaseGeometry) -> BaseGeometry:
 
 def _order(geometries: Geometries) -> list[int]:
     """The places of geometries in the order of their bytes."""
-    written = _to_wkb(geometries)
+    written = to_wkb(geometries)
     return sorted(range(len(written)), key=lambda place: written[place] or b"")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 import shapely
 
 from ploti.errors import SourceError
+from ploti.server.adapters.engine import measured
 from ploti.server.adapters.engine.arrow import (
     Column,
     Doubles,
@@ -20,7 +22,8 @@ from ploti.server.adapters.engine.arrow import (
     is_there,
     numbers,
 )
-from ploti.server.adapters.engine.polygons import Geometries, canonical
+from ploti.server.adapters.engine.measured import Change
+from ploti.server.adapters.engine.polygons import Geometries, canonical, to_wkb
 
 _POINT = np.array([1, 1, 0, 0, 0], np.uint8)
 _SIZE = 21
@@ -94,24 +97,48 @@ def canonical_wkb(column: Column, precision: float) -> Column:
     coordinates = point_coordinates(found)
     if coordinates is not None:
         return make_points(round_coordinates(coordinates, precision), found.valid)
+    rounded = partial(round_coordinates, precision=precision)
+    return pa.array(_canonical(column, rounded), pa.binary())
+
+
+def _canonical(column: Column, rounded: Change) -> list[bytes | None]:
     geometries = read_geometries(column)
-    if shapely.has_m(geometries).any():
-        raise SourceError("the source has geometries with measures (M), which are not read so far")
-    if precision:
-        geometries = _rounded(geometries, precision)
-    return pa.array(canonical(geometries), pa.binary())
+    with_m = shapely.has_m(geometries)
+    found = canonical(_map_plain(_without(with_m, geometries), rounded))
+    return _filled(found, with_m, geometries, lambda value: measured.canonical(value, rounded))
 
 
-def _rounded(geometries: Geometries, precision: float) -> Geometries:
+def map_coordinates(column: Column, change: Change) -> list[bytes | None]:
+    """WKB of each value with other coordinates; measures stay."""
+    geometries = read_geometries(column)
+    with_m = shapely.has_m(geometries)
+    found = to_wkb(_map_plain(_without(with_m, geometries), change))
+    return _filled(found, with_m, geometries, lambda value: measured.mapped(value, change))
+
+
+def _without(which: Mask, geometries: Geometries) -> Geometries:
+    """The geometries with null at some places."""
+    rest = geometries.copy()
+    rest[which] = None
+    return rest
+
+
+def _filled(
+    found: list[bytes | None], which: Mask, geometries: Geometries, made: Callable[[bytes], bytes]
+) -> list[bytes | None]:
+    """What was found, with what is made of the geometries at some places."""
+    places = np.flatnonzero(which).tolist()
+    for place, written in zip(places, to_wkb(geometries[which]), strict=True):
+        found[place] = None if written is None else made(written)
+    return found
+
+
+def _map_plain(geometries: Geometries, change: Change) -> Geometries:
     deep = shapely.has_z(geometries)
     result = geometries.copy()
     for which, include_z in ((deep, True), (~deep, False)):
         if which.any():
-            result[which] = shapely.transform(
-                geometries[which],
-                lambda values: round_coordinates(values, precision),
-                include_z=include_z,
-            )
+            result[which] = shapely.transform(geometries[which], change, include_z=include_z)
     return result
 
 

@@ -60,7 +60,7 @@ class _Header(NamedTuple):
     geometry_type: int
     features: int
     index_bytes: int
-    crs: str
+    crs: str | None
 
 
 class FlatGeobufReader:
@@ -128,12 +128,12 @@ def _column(table: Table) -> tuple[str, _Type]:
     return table.text(0) or "", _TYPES[number]
 
 
-def _crs(table: Table | None) -> str:
+def _crs(table: Table | None) -> str | None:
     if table is None:
-        raise SourceError("the source does not say its reference system")
+        return None
     code = table.text(5) or table.number(1, "i")
-    if code and (organisation := table.text(0) or "EPSG").upper() in {"EPSG", "OGC"}:
-        return from_code(organisation, code)
+    if code and (authority := table.text(0) or "EPSG").upper() in {"EPSG", "ESRI", "OGC"}:
+        return from_code(authority, code)
     return from_wkt(table.text(4))
 
 

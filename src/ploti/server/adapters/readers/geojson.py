@@ -9,6 +9,7 @@ from typing import BinaryIO
 import msgspec
 
 from ploti.errors import SourceError
+from ploti.server.adapters.readers.crs_names import from_geojson
 from ploti.server.adapters.readers.geojson_geometry import is_degrees, to_wkb, type_name
 from ploti.server.adapters.readers.json_columns import GEOMETRY, Columns, Number, Parts, Row
 from ploti.server.adapters.readers.json_mending import mend
@@ -21,7 +22,7 @@ from ploti.server.sources.declaration import Declaration
 _BATCH_ROWS = 20_000
 _BATCH_BYTES = 16 << 20
 _SHOWN = 80
-_CRS = "EPSG:4326"
+_DEGREES = "EPSG:4326"
 _FEATURE_ID = "\x00id"  # the name of no property: those hold no NUL once they are mended
 _NOTHING = msgspec.Raw(b"null")
 _KNOWN = {"type", "id", "geometry", "properties", "bbox"}
@@ -47,7 +48,7 @@ _properties = msgspec.json.Decoder(dict[str, object] | None, float_hook=Number)
 
 
 class GeoJsonReader:
-    """GeoJSON in degrees; a legacy `crs` member that says otherwise is refused.
+    """GeoJSON in degrees, or in the system that the collection's legacy `crs` member names.
 
     A feature's `id` becomes the column `id`, the first, unless a property has that name: then the
     property is the column, as its maker meant it, and the member is left out with a finding where
@@ -83,9 +84,9 @@ class GeoJsonReader:
         """The text of a file; formats of the same kind take it otherwise."""
         return JsonStream(file)
 
-    def features(self, stream: JsonStream) -> Iterator[bytes]:
-        """The text of each feature, as the stream passes it."""
-        return _features(stream)
+    def features(self, stream: JsonStream, *, members: dict[str, object]) -> Iterator[bytes]:
+        """The text of each feature, as the stream passes it; `members` gets what stands beside."""
+        return _features(stream, members)
 
 
 class _Reading:
@@ -95,6 +96,7 @@ class _Reading:
         self.columns = Columns(as_json=as_json, as_text=as_text)
         self._parts = Parts(folder, name="features")
         self._remarks = Remarks()
+        self._members: dict[str, object] = {}
         self._types: set[bytes] = set()
         self._count = 0
         self._rows: list[Row] = []
@@ -105,7 +107,7 @@ class _Reading:
         """Read the file into parts."""
         with Path(path).open("rb") as file:
             stream = reader.stream(file)
-            for text in reader.features(stream):
+            for text in reader.features(stream, members=self._members):
                 self._count += 1
                 try:
                     self._add(text)
@@ -128,7 +130,9 @@ class _Reading:
             relation=self._parts.relation(),
             columns=_name_feature_id(columns),
             geometry=RawGeometry(
-                field=GEOMETRY, crs=_CRS, types=sorted({type_name(code) for code in self._types})
+                field=GEOMETRY,
+                crs=from_geojson(self._members.get("crs")) or _DEGREES,
+                types=sorted({type_name(code) for code in self._types}),
             ),
             findings=self._remarks.findings(),
             rows=self._count,
@@ -165,7 +169,7 @@ class _Reading:
     def _decode_mended(self, text: bytes) -> tuple[_Feature, dict[str, object], msgspec.Raw]:
         members = _members.decode(text)
         if not is_degrees(msgspec.json.decode(members.get("crs", _NOTHING))):
-            raise ValueError("it has a crs of its own, and only degrees are read so far")
+            raise ValueError("it has a crs of its own: only the whole collection may")
         if "attributes" in members:
             raise ValueError("it has attributes: this is Esri JSON, not GeoJSON")
         if members.keys() - _KNOWN:
@@ -200,11 +204,10 @@ def _ignore(remark: Remark) -> None:
     del remark
 
 
-def _features(stream: JsonStream) -> Iterator[bytes]:
-    """Each feature's text; raises SourceError where the text is no FeatureCollection in degrees."""
+def _features(stream: JsonStream, members: dict[str, object]) -> Iterator[bytes]:
+    """Each feature's text; raises SourceError where the text is no FeatureCollection."""
     if stream.peek() != b"{":
         raise stream.broken("a FeatureCollection, which begins with '{', is expected")
-    members: dict[str, object] = {}
     for name in stream.members():
         if name != "features":
             members[name] = _member(name, stream)
@@ -233,11 +236,7 @@ def _check(members: dict[str, object], *, complete: bool) -> None:
         raise SourceError(f"the JSON text has {what}: only a FeatureCollection is read so far")
     if complete and "features" not in members:
         raise SourceError("the FeatureCollection has no list of features")
-    if not is_degrees(members.get("crs")):
-        raise SourceError(
-            f"the source is in another CRS, and only degrees (EPSG:4326) are read so far:"
-            f" {msgspec.json.encode(members['crs']).decode()[:200]}"
-        )
+    from_geojson(members.get("crs"))
 
 
 def _name_feature_id(columns: list[RawColumn]) -> list[RawColumn]:

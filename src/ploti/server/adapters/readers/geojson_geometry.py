@@ -64,7 +64,7 @@ def to_wkb(raw: bytes, *, remark: Remarking) -> bytes | None:
     if geometry is None:
         return None
     if not is_degrees(geometry.crs):
-        raise ValueError("its geometry has a crs of its own, and only degrees are read so far")
+        raise ValueError("its geometry has a crs of its own: only the whole collection may")
     if geometry.type == "GeometryCollection":
         return _collection(geometry, remark=remark)
     write = _WRITERS.get(geometry.type)

@@ -28,6 +28,7 @@ class GeoJsonSeqReader(GeoJsonReader):
         """The text of a file, without the separators."""
         return sequence(file)
 
-    def features(self, stream: JsonStream) -> Iterator[bytes]:
-        """The text of each feature."""
+    def features(self, stream: JsonStream, *, members: dict[str, object]) -> Iterator[bytes]:
+        """The text of each feature; nothing stands beside them."""
+        del members
         return texts(stream)

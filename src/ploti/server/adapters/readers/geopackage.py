@@ -28,7 +28,7 @@ _TRUTH = {0: "false", 1: "true"}
 
 class _Geometry(NamedTuple):
     column: str
-    crs: str
+    crs: str | None
 
 
 class GeoPackageReader:
@@ -166,10 +166,10 @@ def _geometry(database: sqlite3.Connection, layer: str) -> _Geometry | None:
     if found is None:
         return None
     column, organization, number, definition = found
-    if str(organization).upper() in {"EPSG", "OGC"}:
+    if str(organization).upper() in {"EPSG", "ESRI", "OGC"}:
         return _Geometry(column, from_code(organization, number))
     if str(organization).upper() in {"NONE", "UNDEFINED"} or definition in {None, "undefined"}:
-        raise SourceError(f"the reference system of the layer '{layer}' is undefined")
+        return _Geometry(column, None)
     return _Geometry(column, from_wkt(definition))
 
 

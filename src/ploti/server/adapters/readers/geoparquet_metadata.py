@@ -25,14 +25,14 @@ class _Geo(msgspec.Struct):
 
 
 class ParquetGeometry(Value, kw_only=True):
-    """A file's geometry column, its CRS, the types that it states, and what belongs to it.
+    """A file's geometry column, its CRS if it is known, the types that it states, and what belongs.
 
     `covering` names the columns that only repeat the geometry's box; `others` are further columns
     of WKB.
     """
 
     column: str
-    crs: str
+    crs: str | None
     types: list[str]
     covering: frozenset[str]
     others: frozenset[str]
@@ -67,11 +67,11 @@ def parquet_geometry(file: pq.ParquetFile) -> ParquetGeometry | None:
     )
 
 
-def _crs(stated: object) -> str:
+def _crs(stated: object) -> str | None:
     if stated == _UNSTATED:
         return CRS84
     if stated is None:
-        raise SourceError("the source says that the reference system of its geometry is unknown")
+        return None
     return from_projjson(stated)
 
 
@@ -99,7 +99,7 @@ def _native(file: pq.ParquetFile) -> ParquetGeometry | None:
     )
 
 
-def _native_crs(stated: str, file: pq.ParquetFile) -> str:
+def _native_crs(stated: str, file: pq.ParquetFile) -> str | None:
     """None means longitude and latitude; `projjson:key` refers to the file's metadata."""
     if not stated:
         return CRS84

@@ -118,9 +118,9 @@ class RawFile:
     def table(
         self, columns: Sequence[Stated], *, crs: str | None = None, findings: Sequence[Finding] = ()
     ) -> RawTable:
-        """What was written, with what the source says of it; `crs` where it is spatial."""
+        """What was written, with what the source says of it; `crs` where it is known."""
         geometry = None
-        if self._types and crs:
+        if self._types:
             geometry = RawGeometry(field=_GEOMETRY, crs=crs, types=self._types.names())
         return RawTable(
             relation=f"read_parquet({literal(self._path)})",

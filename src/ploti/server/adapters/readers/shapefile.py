@@ -68,10 +68,6 @@ def _unpack(archive: Archive, declaration: Declaration, shp: Path) -> None:
         elif suffix in _NEEDED:
             missing = PurePosixPath(stem).name + suffix
             raise SourceError(f"the archive has no '{missing}' beside its '.shp' file")
-    if not shp.with_suffix(".prj").exists():
-        raise SourceError(
-            f"the archive has no '{PurePosixPath(stem).name}.prj': the reference system is unknown"
-        )
 
 
 def _check_counts(shp: Path, dbf: Dbf) -> None:
@@ -81,7 +77,7 @@ def _check_counts(shp: Path, dbf: Dbf) -> None:
         raise SourceError(f"there are {shapes:,} shapes and {dbf.rows:,} records of attributes")
 
 
-def _read(shp: Path, dbf: Dbf, *, crs: str, folder: str) -> RawTable:
+def _read(shp: Path, dbf: Dbf, *, crs: str | None, folder: str) -> RawTable:
     width = len(dbf.columns())
     with RawFile(folder, width=width, spatial=True) as raw:
         rows = RawRows(raw, width=width, spatial=True)
