@@ -1,42 +1,61 @@
-"""What every store does; so far there is one, over SQLite."""
+"""What every store does, over SQLite and over PostgreSQL."""
 
 import asyncio
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy.exc import IntegrityError, OperationalError
+from msgspec.structs import replace
+from sqlalchemy import select
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from tests.fakes.releases import NOW, declare, hold, release
 
 from ploti.errors import ConfigError
 from ploti.model.event import EventType
 from ploti.model.ids import DatasetId, SubscriptionId, WorkspaceId
+from ploti.model.schema import Schema
 from ploti.model.subscription import Selection
-from ploti.server.adapters.store import SqliteStore
-from ploti.server.adapters.store.tables import metadata
+from ploti.model.wire import Instant
+from ploti.server.adapters.clock import SystemClock
+from ploti.server.adapters.store import PostgresStore, SqliteStore, SqlStore
+from ploti.server.adapters.store.tables import feed_body, metadata
+from ploti.server.build.candidate import FileRole
 from ploti.server.eventlog.drafts import Draft
 from ploti.server.eventlog.paging import Extent
-from ploti.server.ports.rows import AttemptId, AttemptRow, SubscriptionRow
+from ploti.server.ports.rows import (
+    AttemptId,
+    AttemptRow,
+    FileRow,
+    JobKind,
+    JobRow,
+    SubscriptionRow,
+    VersionContent,
+    VersionRow,
+    VersionState,
+)
 from ploti.server.ports.store import Store, Transaction
 
+LATER = Instant.of(NOW + timedelta(days=1))
 A, B = DatasetId("ds_a"), DatasetId("ds_b")
 WORKSPACE = WorkspaceId("ws_1")
 ONE, TWO = SubscriptionId("sub_1"), SubscriptionId("sub_2")
-Open = Callable[[], Store]
+Open = Callable[[], SqlStore]
 Play = Callable[[Callable[[Store], Awaitable[None]]], None]
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    opened = {"sqlite": lambda: SqliteStore(str(tmp_path / "ploti.db"))}
-    found: Open = opened[request.param]
-    return found
+    if request.param == "sqlite":
+        return lambda: SqliteStore(str(tmp_path / "ploti.db"))
+    url = request.getfixturevalue("postgres_url")
+    return lambda: PostgresStore(url, now=SystemClock().now)
 
 
 @pytest.fixture
@@ -52,6 +71,12 @@ def play(open_store: Open) -> Play:
         asyncio.run(main())
 
     return run
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not holds():  # noqa: ASYNC110 - it holds in a thread's time
+            await asyncio.sleep(0.01)
 
 
 def draft(
@@ -170,7 +195,7 @@ def test_a_read_sees_one_moment_whatever_is_written_meanwhile(play: Play) -> Non
 
 def test_a_read_cannot_write(play: Play) -> None:
     async def story(store: Store) -> None:
-        with pytest.raises(OperationalError, match="readonly"):
+        with pytest.raises(DBAPIError, match=r"read-?only"):
             await store.read(lambda tx: declare(tx, A))
         assert await store.read(lambda tx: tx.datasets.filings()) == []
 
@@ -224,7 +249,110 @@ def test_the_bell_rings_after_commits_that_added_events_and_only_then(play: Play
             await store.write(fails)
         assert rung == []
         await store.write(lambda tx: tx.log.append([draft()], to=[ONE], now=NOW))
-        assert rung == [1]
+        await until(lambda: rung == [1])
+
+    play(story)
+
+
+def test_the_bell_of_jobs_rings_once_a_job_is_planned(play: Play) -> None:
+    async def story(store: Store) -> None:
+        rung = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        store.on_jobs(lambda: loop.call_soon_threadsafe(rung.set))
+        await store.write(lambda tx: tx.jobs.put(JobKind.CHECK, A, at=NOW))
+        async with asyncio.timeout(60):
+            await rung.wait()
+        await store.write(lambda tx: tx.jobs.put(JobKind.CHECK, A, at=LATER))
+        assert not await store.read(lambda tx: tx.jobs.is_any_due(now=NOW))
+        assert await store.read(lambda tx: tx.jobs.is_any_due(now=LATER))
+
+    play(story)
+
+
+def test_a_job_is_claimed_once_and_only_its_own_lease_is_renewed(play: Play) -> None:
+    async def story(store: Store) -> None:
+        await store.write(lambda tx: tx.jobs.put(JobKind.CHECK, A, at=NOW))
+
+        async def claim(token: str, now: Instant) -> list[JobRow]:
+            return await store.write(
+                lambda tx: tx.jobs.claim(now=now, until=LATER, token=token, limit=5)
+            )
+
+        found = await asyncio.gather(*(claim(f"t{number}", NOW) for number in range(4)))
+        (first,) = [job for jobs in found for job in jobs]
+        assert await store.write(lambda tx: tx.jobs.renew(first, until=LATER))
+        (second,) = await claim("other", LATER)
+        assert not await store.write(lambda tx: tx.jobs.renew(first, until=LATER))
+        assert await store.write(lambda tx: tx.jobs.renew(second, until=LATER))
+
+    play(story)
+
+
+def test_old_events_go_from_each_log_and_bodies_that_no_log_has(play: Play) -> None:
+    async def story(store: Store) -> None:
+        await store.write(lambda tx: subscribe(tx, ONE, TWO))
+        await store.write(lambda tx: tx.log.append([draft()], to=[ONE, TWO], now=NOW))
+        await store.write(lambda tx: tx.log.append([draft(data="[]")], to=[TWO], now=LATER))
+        await store.write(lambda tx: tx.retention.drop_events(before=LATER))
+        for subscription, extent, kept in ((ONE, (2, 1), []), (TWO, (2, 2), [(2, "[]")])):
+            assert await store.read(lambda tx, s=subscription: numbers(tx, s)) == kept
+            found = await store.read(
+                lambda tx, s=subscription: tx.log.extent(s, workspace=WORKSPACE)
+            )
+            assert found == Extent(first=extent[0], last=extent[1])
+        with store._readers.begin() as connection:
+            assert connection.scalars(select(feed_body.c.data)).all() == ["[]"]
+
+    play(story)
+
+
+def test_old_snapshots_go_but_for_the_last_of_a_major_schema_version(play: Play) -> None:
+    def built(number: int, schema: str, at: Instant) -> tuple[VersionRow, FileRow]:
+        version = VersionRow(
+            dataset_id=A,
+            version=number,
+            state=VersionState.RELEASED,
+            attempt_id=AttemptId(f"att_{number}"),
+            previous_version=number - 1 or None,
+            schema_version=schema,
+            schema_change=None,
+            row_count=3_000_000_000,
+            counts=None,
+            reason=None,
+            content_digest=None,
+            built_at=at,
+            published_at=at,
+            source_fetched_at=at,
+        )
+        file = FileRow(
+            dataset_id=A,
+            version=number,
+            role=FileRole.SNAPSHOT,
+            format="parquet",
+            blob=f"datasets/{A}/{number}/att_{number}/s",
+            rows=3_000_000_000,
+            bytes=9_000_000_000,
+            sha256="",
+        )
+        return version, file
+
+    def write(tx: Transaction) -> None:
+        content = VersionContent(
+            schema=Schema(columns=[], key_columns=[], geometry=None), buckets=[]
+        )
+        for number, schema in enumerate(["1.9", "1.10", "10.0", "10.1"], start=1):
+            version, file = built(number, schema, NOW)
+            tx.versions.add(version, content=content, files=[file])
+        dataset = tx.datasets.lock(A)
+        assert dataset is not None
+        tx.datasets.save(replace(dataset, current_version=4))
+
+    async def story(store: Store) -> None:
+        await store.write(lambda tx: declare(tx, A))
+        await store.write(write)
+        await store.write(lambda tx: tx.retention.drop_files(before=LATER))
+        left = {n for n in range(1, 5) if await store.read(lambda tx, n=n: tx.versions.files(A, n))}
+        assert left == {2, 4}
 
     play(story)
 
@@ -286,8 +414,8 @@ def test_what_was_written_is_there_after_a_restart(open_store: Open) -> None:
     asyncio.run(read())
 
 
-def test_the_migrations_lead_to_the_tables(tmp_path: Path) -> None:
-    store = SqliteStore(str(tmp_path / "ploti.db"))
+def test_the_migrations_lead_to_the_tables(open_store: Open) -> None:
+    store = open_store()
     with store._writer.begin() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     asyncio.run(store.close())

@@ -34,7 +34,7 @@ class Webhooks(Protocol):
         ...
 
     def get(self, webhook_id: WebhookId, *, workspace: WorkspaceId) -> WebhookRow | None:
-        """A webhook of this workspace."""
+        """A webhook of this workspace; nobody else changes it while the transaction writes."""
         ...
 
     def page(

@@ -341,7 +341,7 @@ class Subscriptions(Protocol):
     def get(
         self, subscription_id: SubscriptionId, *, workspace: WorkspaceId
     ) -> SubscriptionRow | None:
-        """A subscription of this workspace."""
+        """A subscription of this workspace; nobody else changes it while the transaction writes."""
         ...
 
     def page(
@@ -473,6 +473,10 @@ class Store(Protocol):
 
     def on_log(self, bell: Callable[[], None]) -> None:
         """Have `bell` called, in a thread of the store, after each commit that added events."""
+        ...
+
+    def on_jobs(self, bell: Callable[[], None]) -> None:
+        """Have `bell` called, in a thread of the store, after each commit that planned jobs."""
         ...
 
     async def close(self) -> None:

@@ -1,5 +1,7 @@
-"""The store's adapters: SQLAlchemy Core over SQLite, migrated by alembic."""
+"""Adapter: the store over SQL, by SQLAlchemy Core: SQLite in the folder, or PostgreSQL."""
 
-from ploti.server.adapters.store.store import SqliteStore
+from ploti.server.adapters.store.postgres import PostgresStore
+from ploti.server.adapters.store.sqlite import SqliteStore
+from ploti.server.adapters.store.store import SqlStore
 
-__all__ = ["SqliteStore"]
+__all__ = ["PostgresStore", "SqlStore", "SqliteStore"]

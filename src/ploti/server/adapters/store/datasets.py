@@ -86,9 +86,12 @@ class SqlDatasets:
 
     def lock_standing(self, dataset_ids: Collection[DatasetId]) -> list[Standing]:
         """How datasets stand, by id; no release passes any of them until the transaction ends."""
-        wanted = _SUMMARY.where(dataset.c.id.in_(sorted(dataset_ids)))
-        locked = wanted.order_by(dataset.c.id).with_for_update(read=True, of=dataset)
-        return [_standing(row) for row in self._connection.execute(locked).mappings()]
+        chosen = dataset.c.id.in_(sorted(dataset_ids))
+        in_order = select(dataset.c.id).where(chosen).order_by(dataset.c.id)
+        self._connection.execute(in_order.with_for_update(read=True))
+        # In a statement of its own, since one that waited joins what it saw before it waited
+        wanted = _SUMMARY.where(chosen).order_by(dataset.c.id)
+        return [_standing(row) for row in self._connection.execute(wanted).mappings()]
 
     def filings(self) -> list[Filing]:
         """Where every dataset is filed."""

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, and_, delete, insert, select, update
+from sqlalchemy import Connection, and_, delete, select, update
 from sqlalchemy.sql import ColumnElement
 
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
+from ploti.server.adapters.store.dialect import put
 from ploti.server.adapters.store.tables import job
 from ploti.server.ports.rows import JobKind, JobRow
 
 
 class SqlJobs:
-    """The port's `Jobs` over one connection."""
+    """The port's `Jobs` over one connection; `planned` tells whether the bell is to ring."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self.planned = False
 
     def put(self, kind: JobKind, subject: str, *, at: Instant) -> None:
         """Plan a job, in place of the one that there was; a lease of that one ends."""
-        self.drop(kind, subject)
         planned = JobRow(kind=kind, subject=subject, run_at=at)
-        self._connection.execute(insert(job).values(fields_of(planned)))
+        put(self._connection, job, fields_of(planned))
+        self.planned = True
 
     def drop(self, kind: JobKind, subject: str) -> None:
         """Forget a job, if there is one."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, insert, literal, select, update
+from sqlalchemy import Connection, func, insert, literal, select, update
 from sqlalchemy.sql import ColumnElement
 
 from ploti.model.event import EventType
 from ploti.model.ids import DatasetId, SubscriptionId, WorkspaceId
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.bodies import Bodies
+from ploti.server.adapters.store.dialect import is_postgres
 from ploti.server.adapters.store.tables import feed_body, feed_event, feed_log, membership
 from ploti.server.eventlog.drafts import Draft
 from ploti.server.eventlog.paging import Extent
@@ -89,6 +90,8 @@ class SqlLog:
     def _ask(self, statement: str, values: Sequence[object]) -> Any:  # noqa: ANN401  the driver's
         """Ask the driver itself, for the statements of each page: a fifth of Core's cost."""
         driver: Any = self._connection.connection.driver_connection
+        if is_postgres(self._connection):
+            statement = statement.replace("?", "%s")
         return driver.execute(statement, values)
 
     def _keep_bodies(self, drafts: Sequence[Draft], now: Instant) -> list[int]:
@@ -108,6 +111,7 @@ class SqlLog:
     def _point(self, bodies: list[int], chosen: ColumnElement[bool]) -> None:
         """Raise the chosen counters, then point from their new numbers to the bodies."""
         added = len(bodies)
+        self._lock(chosen)
         self._connection.execute(
             update(feed_log).where(chosen).values(last_seq=feed_log.c.last_seq + added)
         )
@@ -125,6 +129,13 @@ class SqlLog:
                 insert(feed_event).from_select(["log", "seq", "body_id"], pointers)
             )
         self.appended = True
+
+    def _lock(self, chosen: ColumnElement[bool]) -> None:
+        """Lock the chosen counters in their order, where others write at the same time."""
+        if is_postgres(self._connection):
+            in_order = select(feed_log.c.log).where(chosen).order_by(feed_log.c.subscription_id)
+            locked = in_order.with_for_update(key_share=True).subquery()
+            self._connection.execute(select(func.count()).select_from(locked))
 
 
 _EXTENT = """

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Integer, and_, cast, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    Connection,
+    and_,
+    bindparam,
+    delete,
+    except_,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.sql import ColumnElement
 
 from ploti.model.wire import Instant
@@ -52,15 +63,21 @@ class SqlRetention:
             .limit(1)
             .scalar_subquery()
         )
+        in_order = select(feed_log.c.log).order_by(feed_log.c.subscription_id)
+        self._connection.execute(in_order.with_for_update())
         first = func.coalesce(first_kept, feed_log.c.last_seq + 1)
-        self._connection.execute(update(feed_log).values(first_seq=first))
-        own_first = (
-            select(feed_log.c.first_seq).where(feed_log.c.log == feed_event.c.log).scalar_subquery()
-        )
-        self._connection.execute(delete(feed_event).where(feed_event.c.seq < own_first))
-        used = select(feed_event.c.body_id)
-        old = and_(feed_body.c.at < before, feed_body.c.id.not_in(used))
-        self._connection.execute(delete(feed_body).where(old))
+        moved = select(feed_log.c.log.label("of"), first.label("first"), feed_log.c.first_seq)
+        pruned = [
+            {"of": row.of, "first": row.first}
+            for row in self._connection.execute(moved)
+            if row.first != row.first_seq
+        ]
+        if pruned:
+            self._connection.execute(_MOVE_FIRST, pruned)
+            self._connection.execute(_DROP_BEFORE, pruned)
+        old = select(feed_body.c.id).where(feed_body.c.at < before)
+        unused = except_(old, select(feed_event.c.body_id))
+        self._connection.execute(delete(feed_body).where(feed_body.c.id.in_(unused)))
 
     def drop_files(self, *, before: Instant) -> list[AttemptId]:
         """Remove changes and snapshots that are older; the attempts that built them (S-44)."""
@@ -74,6 +91,12 @@ class SqlRetention:
         return attempts
 
 
+_MOVE_FIRST = (
+    update(feed_log).where(feed_log.c.log == bindparam("of")).values(first_seq=bindparam("first"))
+)
+_DROP_BEFORE = delete(feed_event).where(
+    feed_event.c.log == bindparam("of"), feed_event.c.seq < bindparam("first")
+)
 _OWN = and_(
     version.c.dataset_id == version_file.c.dataset_id, version.c.version == version_file.c.version
 )
@@ -110,6 +133,6 @@ def _old_snapshots(before: Instant) -> ColumnElement[bool]:
     )
 
 
-def _major(schema_version: ColumnElement[str]) -> ColumnElement[int]:
-    """SQLite reads the number before the dot."""
-    return cast(schema_version, Integer)
+def _major(schema_version: ColumnElement[str]) -> ColumnElement[str]:
+    """What is before the dot, and the dot."""
+    return func.rtrim(schema_version, "0123456789")

@@ -1,4 +1,4 @@
-"""What is SQLite's own: how a connection is made, and how its transactions begin."""
+"""The store over SQLite: how a connection is made, and how its transactions begin."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from ploti.errors import ConfigError
+from ploti.server.adapters.store.migrate import migrate
+from ploti.server.adapters.store.store import SqlStore
 
 _PATIENCE = 10
 """Seconds to wait for a lock; only another program on the file can have one (a backup, say)."""
@@ -17,6 +19,28 @@ _CACHE = 32_768
 
 _CHECKPOINT = 8_000
 """Pages of the write-ahead log between checkpoints: releases to the same logs share the cost."""
+
+
+_READERS = 4
+"""Threads that read, each over a connection."""
+
+
+class SqliteStore(SqlStore):
+    """The port's `Store` over one SQLite file, which is made and migrated where needed.
+
+    One thread writes; readers go on meanwhile (WAL).
+    """
+
+    def __init__(self, path: str) -> None:
+        writer = open_writer(path)
+        try:
+            with writer.begin() as connection:
+                migrate(connection)
+        except Exception:
+            writer.dispose()
+            raise
+        readers = open_readers(path, connections=_READERS)
+        super().__init__(writer=writer, reader=readers, writers=1, readers=_READERS)
 
 
 def open_writer(path: str) -> Engine:

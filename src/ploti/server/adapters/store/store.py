@@ -1,13 +1,15 @@
-"""The store over SQLite: one thread that writes, a few that read."""
+"""The store over SQL: threads that write and threads that read, each over a connection."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from enum import StrEnum
 from typing import TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from ploti.server.adapters.store.accounts import SqlMembers, SqlPlans, SqlWorkspaces
 from ploti.server.adapters.store.bodies import Bodies
@@ -18,41 +20,38 @@ from ploti.server.adapters.store.holds import SqlHolds
 from ploti.server.adapters.store.jobs import SqlJobs
 from ploti.server.adapters.store.keys import SqlKeys
 from ploti.server.adapters.store.log import SqlLog
-from ploti.server.adapters.store.migrate import migrate
 from ploti.server.adapters.store.overview import SqlOverview
 from ploti.server.adapters.store.requests import SqlAnswers, SqlAudit
 from ploti.server.adapters.store.retention import SqlRetention
-from ploti.server.adapters.store.sqlite import open_readers, open_writer
 from ploti.server.adapters.store.subscriptions import SqlMemberships, SqlSubscriptions
 from ploti.server.adapters.store.versions import SqlStates, SqlVersions
 from ploti.server.adapters.store.webhooks import SqlWebhooks
 from ploti.server.ports.store import Transaction
 
 T = TypeVar("T")
-
-_READERS = 4
-"""Threads that read, each over a connection."""
+Bell = Callable[[], None]
 
 
-class SqliteStore:
-    """The port's `Store` over one SQLite file, which is made and migrated where needed.
+class Topic(StrEnum):
+    """What a commit is told about."""
 
-    Work waits its turn in the queue of the writing thread; readers go on meanwhile (WAL).
+    LOG = "log"
+    JOBS = "jobs"
+
+
+class SqlStore:
+    """What is the same over every database; work waits its turn for a thread that is free.
+
+    `writers` and `readers` are how many threads there are, each with a connection of its engine.
     """
 
-    def __init__(self, path: str) -> None:
-        self._writer = open_writer(path)
-        try:
-            with self._writer.begin() as connection:
-                migrate(connection)
-        except Exception:
-            self._writer.dispose()
-            raise
-        self._readers = open_readers(path, connections=_READERS)
-        self._writing = ThreadPoolExecutor(1, thread_name_prefix="store-write")
-        self._reading = ThreadPoolExecutor(_READERS, thread_name_prefix="store-read")
+    def __init__(self, *, writer: Engine, reader: Engine, writers: int, readers: int) -> None:
+        self._writer = writer
+        self._readers = reader
+        self._writing = ThreadPoolExecutor(writers, thread_name_prefix="store-write")
+        self._reading = ThreadPoolExecutor(readers, thread_name_prefix="store-read")
         self._bodies = Bodies()
-        self._bells: list[Callable[[], None]] = []
+        self._bells: dict[Topic, list[Bell]] = {topic: [] for topic in Topic}
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
         """Run work that only reads, over one consistent moment."""
@@ -64,9 +63,17 @@ class SqliteStore:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._writing, self._write, work)
 
-    def on_log(self, bell: Callable[[], None]) -> None:
-        """Have `bell` called, in the writing thread, after each commit that added events."""
-        self._bells.append(bell)
+    def on_log(self, bell: Bell) -> None:
+        """Have `bell` called, in some thread, after each commit that added events."""
+        self._bells[Topic.LOG].append(bell)
+
+    def on_jobs(self, bell: Bell) -> None:
+        """Have `bell` called, in some thread, after each commit that planned jobs."""
+        self._bells[Topic.JOBS].append(bell)
+
+    def clock_offset(self) -> timedelta:
+        """How far the database's clock is ahead of this machine's."""
+        return timedelta()
 
     async def close(self) -> None:
         """Finish what is under way and let the database go."""
@@ -78,19 +85,35 @@ class SqliteStore:
 
     def _read(self, work: Callable[[Transaction], T]) -> T:
         with self._readers.begin() as connection:
-            return work(_transaction(connection, SqlLog(connection, bodies=self._bodies)))
+            log = SqlLog(connection, bodies=self._bodies)
+            return work(_transaction(connection, log, SqlJobs(connection)))
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
         with self._writer.begin() as connection:
-            log = SqlLog(connection)
-            result = work(_transaction(connection, log))
-        if log.appended:
-            for bell in self._bells:
-                bell()
+            log, jobs = SqlLog(connection), SqlJobs(connection)
+            result = work(_transaction(connection, log, jobs, writes=True))
+            topics = {Topic.LOG: log.appended, Topic.JOBS: jobs.planned}
+            told = [topic for topic, is_told in topics.items() if is_told]
+            self._announce(connection, told)
+        self._committed(told)
         return result
 
+    def _announce(self, connection: Connection, topics: list[Topic]) -> None:
+        """Have the database tell others at the commit; here nobody else is at the database."""
 
-def _transaction(connection: Connection, log: SqlLog) -> Transaction:
+    def _committed(self, topics: list[Topic]) -> None:
+        """Ring the bells, where the database does not have that done."""
+        self._ring(topics)
+
+    def _ring(self, topics: list[Topic]) -> None:
+        for topic in topics:
+            for bell in self._bells[topic]:
+                bell()
+
+
+def _transaction(
+    connection: Connection, log: SqlLog, jobs: SqlJobs, *, writes: bool = False
+) -> Transaction:
     return Transaction(
         workspaces=SqlWorkspaces(connection),
         plans=SqlPlans(connection),
@@ -103,12 +126,12 @@ def _transaction(connection: Connection, log: SqlLog) -> Transaction:
         states=SqlStates(connection),
         holds=SqlHolds(connection),
         builds=SqlBuilds(connection),
-        jobs=SqlJobs(connection),
+        jobs=jobs,
         retention=SqlRetention(connection),
         overview=SqlOverview(connection),
-        subscriptions=SqlSubscriptions(connection),
+        subscriptions=SqlSubscriptions(connection, locks=writes),
         memberships=SqlMemberships(connection),
         log=log,
-        webhooks=SqlWebhooks(connection),
+        webhooks=SqlWebhooks(connection, locks=writes),
         deliveries=SqlDeliveries(connection),
     )

@@ -23,10 +23,11 @@ from ploti.server.ports.rows import DeliveredDataset, SubscriptionRow, VersionRo
 
 
 class SqlSubscriptions:
-    """The port's `Subscriptions` over one connection."""
+    """The port's `Subscriptions` over one connection; `locks` where the transaction writes."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, locks: bool) -> None:
         self._connection = connection
+        self._locks = locks
 
     def add(self, row: SubscriptionRow) -> None:
         """Keep a new subscription, with an empty log."""
@@ -42,6 +43,7 @@ class SqlSubscriptions:
     def delete(self, subscription_id: SubscriptionId) -> None:
         """Remove a subscription, its memberships and its log."""
         log = select(feed_log.c.log).where(feed_log.c.subscription_id == subscription_id)
+        self._connection.execute(log.with_for_update())  # what appends to it is over, or sees none
         for gone in (
             delete(feed_event).where(feed_event.c.log == log.scalar_subquery()),
             delete(feed_log).where(feed_log.c.subscription_id == subscription_id),
@@ -55,7 +57,10 @@ class SqlSubscriptions:
     ) -> SubscriptionRow | None:
         """A subscription of this workspace."""
         same = (subscription.c.id == subscription_id, subscription.c.workspace_id == workspace)
-        found = self._connection.execute(select(subscription).where(*same)).mappings().first()
+        wanted = select(subscription).where(*same)
+        if self._locks:
+            wanted = wanted.with_for_update()
+        found = self._connection.execute(wanted).mappings().first()
         return None if found is None else _row(found)
 
     def page(

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
 
 from ploti.model.admin import Finding, HoldState
 from ploti.model.event import EventType, HoldReason
@@ -149,7 +161,7 @@ version = Table(
     Column("previous_version", Integer),
     Column("schema_version", String, nullable=False),
     Column("schema_change", Json(SchemaChange)),
-    Column("row_count", Integer, nullable=False),
+    Column("row_count", BigInteger, nullable=False),
     Column("counts", Json(Counts)),
     Column("reason", Word(ResyncReason)),
     Column("content_digest", String),
@@ -168,8 +180,8 @@ version_file = Table(
     Column("version", Integer, nullable=False),
     Column("role", Word(FileRole), nullable=False),
     Column("format", String, nullable=False),
-    Column("rows", Integer, nullable=False),
-    Column("bytes", Integer, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
     Column("sha256", String, nullable=False),
     Index("version_file_of", "dataset_id", "version"),
 )

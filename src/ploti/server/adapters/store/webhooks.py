@@ -36,10 +36,11 @@ _P95 = 0.95
 
 
 class SqlWebhooks:
-    """The port's `Webhooks` over one connection."""
+    """The port's `Webhooks` over one connection; `locks` where the transaction writes."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, locks: bool) -> None:
         self._connection = connection
+        self._locks = locks
 
     def add(self, row: WebhookRow) -> None:
         """Keep a new webhook."""
@@ -133,9 +134,10 @@ class SqlWebhooks:
 
     def claim(self, ids: Collection[WebhookId], *, at: Instant, until: Instant) -> list[Claim]:
         """Lease those of these lanes that nobody else has meanwhile."""
+        free = select(webhook.c.id).where(webhook.c.id.in_(ids), _IS_FREE)
         leased = (
             update(webhook)
-            .where(webhook.c.id.in_(ids), _IS_FREE)
+            .where(webhook.c.id.in_(free.with_for_update(skip_locked=True)))
             .values(lease_until=until, lease_token=webhook.c.lease_token + 1)
             .returning(webhook.c.id, webhook.c.lease_token)
         )
@@ -167,7 +169,10 @@ class SqlWebhooks:
         self._connection.execute(update(webhook).where(leased).values(free))
 
     def _one(self, *same: ColumnElement[bool]) -> WebhookRow | None:
-        found = self._connection.execute(select(webhook).where(*same)).mappings().first()
+        wanted = select(webhook).where(*same)
+        if self._locks:
+            wanted = wanted.with_for_update()
+        found = self._connection.execute(wanted).mappings().first()
         return None if found is None else _row(found)
 
 

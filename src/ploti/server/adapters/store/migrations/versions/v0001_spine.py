@@ -9,6 +9,10 @@ revision = "0001"
 down_revision = None
 
 
+# Ids, times and words compare by their bytes, whatever the database's own order of texts is.
+_BY_BYTES = sa.String().with_variant(sa.String(collation="C"), "postgresql")
+
+
 def upgrade() -> None:
     """Make all tables."""
     _accounts()
@@ -22,7 +26,7 @@ def upgrade() -> None:
 
 
 def _word(name: str, *, null: bool = False, key: bool = False) -> sa.Column[str]:
-    return sa.Column(name, sa.String, nullable=null, primary_key=key)
+    return sa.Column(name, _BY_BYTES, nullable=null, primary_key=key)
 
 
 def _text(name: str, *, null: bool = False) -> sa.Column[str]:
@@ -146,7 +150,7 @@ def _versions() -> None:
         _number("previous_version", null=True),
         _word("schema_version"),
         _text("schema_change", null=True),
-        _number("row_count"),
+        sa.Column("row_count", sa.BigInteger, nullable=False),
         _text("counts", null=True),
         _word("reason", null=True),
         _word("content_digest", null=True),
@@ -163,8 +167,8 @@ def _versions() -> None:
         _number("version"),
         _word("role"),
         _word("format"),
-        _number("rows"),
-        _number("bytes"),
+        sa.Column("rows", sa.BigInteger, nullable=False),
+        sa.Column("bytes", sa.BigInteger, nullable=False),
         _word("sha256"),
     )
     op.create_index("version_file_of", "version_file", ["dataset_id", "version"])

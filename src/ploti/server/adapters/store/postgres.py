@@ -1,0 +1,144 @@
+"""The store over PostgreSQL: many writers at once, which locks in one order keep apart."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+import psycopg
+from psycopg import errors
+from sqlalchemy import Connection, Engine, create_engine, select, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import QueuePool
+from sqlalchemy.sql import func
+
+from ploti.errors import ConfigError, Unavailable
+from ploti.server.adapters.store.listener import CHANNEL, Listener, connect
+from ploti.server.adapters.store.migrate import migrate
+from ploti.server.adapters.store.store import SqlStore, Topic
+from ploti.server.ports.store import Transaction
+
+T = TypeVar("T")
+
+_WRITERS = 8
+_READERS = 8
+"""Threads, each with a connection of its own: with the listener's, 17 connections in all."""
+
+_OLDEST = 150_000
+"""PostgreSQL 15, as its `server_version_num` counts."""
+
+_TRIES = 5
+_MIGRATING = 0x706C6F7469
+"""The lock that a migration has, of PostgreSQL's advisory ones."""
+
+_PATIENCE = "60s"
+
+
+class PostgresStore(SqlStore):
+    """The port's `Store` over a database of PostgreSQL, which is migrated where needed.
+
+    Transactions write at once; those that the database ends to break a circle of waits are run
+    again. `now` is this machine's clock. With `lost` the database is this process's for as long as
+    it runs: where another one has it already, PlotiError is raised, and `lost` is called, in some
+    thread, where another one has taken it since. Raises ConfigError for a database that cannot be
+    used.
+    """
+
+    def __init__(
+        self, url: str, *, now: Callable[[], datetime], lost: Callable[[], None] | None = None
+    ) -> None:
+        self._listener = Listener(url, ring=self._ring, now=now, lost=lost)
+        try:
+            writer = _open(url, connections=_WRITERS, reads=False)
+            _prepare(writer)
+        except BaseException:
+            self._listener.close()
+            raise
+        readers = _open(url, connections=_READERS, reads=True)
+        super().__init__(writer=writer, reader=readers, writers=_WRITERS, readers=_READERS)
+        self._listener.start()
+
+    def clock_offset(self) -> timedelta:
+        """How far the database's clock is ahead of this machine's, as last measured."""
+        return self._listener.offset
+
+    async def close(self) -> None:
+        """Finish what is under way and let the database go."""
+        await super().close()
+        self._listener.close()
+
+    def _read(self, work: Callable[[Transaction], T]) -> T:
+        try:
+            return super()._read(work)
+        except DBAPIError as error:
+            raise _told(error) from error
+
+    def _write(self, work: Callable[[Transaction], T]) -> T:
+        for _ in range(_TRIES - 1):
+            try:
+                return super()._write(work)
+            except DBAPIError as error:
+                if not isinstance(error.orig, _AGAIN):
+                    raise _told(error) from error
+        return super()._write(work)
+
+    def _announce(self, connection: Connection, topics: list[Topic]) -> None:
+        """One notice a transaction; what listens rings the bells, here as everywhere."""
+        if topics:
+            connection.execute(select(func.pg_notify(CHANNEL, " ".join(topics))))
+
+    def _committed(self, topics: list[Topic]) -> None:
+        """Leave the bells to the listener, which hears of this commit too."""
+
+
+_AGAIN = (errors.DeadlockDetected, errors.SerializationFailure)
+
+
+def _told(error: DBAPIError) -> Exception:
+    """What callers are told where the database is away, full or too busy."""
+    if isinstance(error.orig, errors.DiskFull):
+        return OSError(errno.ENOSPC, "The database's disk is full")
+    if isinstance(error.orig, psycopg.OperationalError):
+        return Unavailable("The database does not answer: try again", retry_after=5)
+    return error
+
+
+def _open(url: str, *, connections: int, reads: bool) -> Engine:
+    def open_one() -> psycopg.Connection:
+        raw = connect(url)
+        raw.execute(f"SET lock_timeout = '{_PATIENCE}'")
+        if reads:
+            raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            raw.read_only = True
+        else:
+            raw.execute(f"SET idle_in_transaction_session_timeout = '{_PATIENCE}'")
+            raw.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        raw.autocommit = False
+        return raw
+
+    return create_engine(
+        "postgresql+psycopg://",
+        creator=open_one,
+        poolclass=QueuePool,
+        pool_size=connections,
+        max_overflow=0,
+    )
+
+
+def _prepare(writer: Engine) -> None:
+    try:
+        with writer.begin() as connection:
+            _check_version(connection)
+            connection.execute(select(func.pg_advisory_xact_lock(_MIGRATING)))
+            migrate(connection)
+    except BaseException:
+        writer.dispose()
+        raise
+
+
+def _check_version(connection: Connection) -> None:
+    version = connection.execute(text("SHOW server_version_num")).scalar_one()
+    if int(version) < _OLDEST:
+        raise ConfigError("PLOTI_DATABASE_URL: ploti needs PostgreSQL 15 or newer")
