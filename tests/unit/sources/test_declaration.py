@@ -7,8 +7,7 @@ import yaml
 
 from ploti.errors import InvalidInput
 from ploti.server.sources import not_built
-from ploti.server.sources.declaration import Declaration, Holds, Points, parse_declaration
-from ploti.server.sources.source import Source
+from ploti.server.sources.declaration import Declaration, Holds, Points, Source, parse_declaration
 from ploti.server.sources.written import as_written, canonical, changed_settings, reading_key
 
 WHOLE = """
