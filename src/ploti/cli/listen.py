@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import shlex
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from ploti.cli.events import describe
 from ploti.cli.output import Json, print_line
+from ploti.cli.waking import SecretFile, read_secret
 from ploti.client.receiver import Receiver
-from ploti.errors import ConfigError
 from ploti.model.event import Event
 from ploti.model.webhook import Message, Ping
-
-SECRET_VARIABLE = "PLOTI_WEBHOOK_SECRET"  # noqa: S105  the variable's name
 
 
 def listen(
@@ -31,9 +27,7 @@ def listen(
         str | None,
         Parameter(name="--exec", help="A command to run for each event, which it gets as input."),
     ] = None,
-    secret_file: Annotated[
-        Path | None, Parameter(help=f"A file with the secret; else {SECRET_VARIABLE} has it.")
-    ] = None,
+    secret_file: SecretFile = None,
     json: Json = False,
 ) -> None:
     """Receive webhooks here, verify them, and print each event that comes, until Ctrl-C.
@@ -55,7 +49,7 @@ def listen(
         if command and isinstance(message, Event):
             waiting.put(body)
 
-    receiver = Receiver(host, port, secret=_secret(secret_file), take=take, refused=_say)
+    receiver = Receiver(host, port, secret=read_secret(secret_file), take=take, refused=_say)
     if command:
         threading.Thread(target=_run_each, args=(command, waiting), daemon=True).start()
     with receiver:
@@ -64,16 +58,6 @@ def listen(
             receiver.serve_forever()
         except KeyboardInterrupt:
             return
-
-
-def _secret(file: Path | None) -> str:
-    secret = os.environ.get(SECRET_VARIABLE, "") if file is None else file.read_text("utf-8")
-    if not secret.strip():
-        raise ConfigError(
-            f"no secret to verify with: set {SECRET_VARIABLE} to the whsec_… that `ploti webhooks "
-            "create` showed, or name a file with --secret-file"
-        )
-    return secret.strip()
 
 
 def _run_each(command: list[str], waiting: queue.SimpleQueue[bytes]) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from ploti.cli.output import Json, print_json, print_next, print_table
-from ploti.cli.stopping import Stopped, stopped_by_sigterm
+from ploti.cli.stopping import stopped_by_signals
+from ploti.cli.waking import SECRET_VARIABLE, SecretFile, read_secret, waking
+from ploti.client.alarm import Alarm, Stopped
 from ploti.client.connection import Client
 from ploti.sync import calls
 from ploti.sync.destinations import LOCK_TIMEOUT
@@ -36,6 +40,14 @@ def sync(
     *,
     to: To,
     follow: Annotated[bool, Parameter(negative=(), help="Go on, as versions come.")] = False,
+    listen: Annotated[
+        int | None,
+        Parameter(
+            help="Go on, woken by webhooks too that come to this port of 127.0.0.1; 0 takes a free"
+            f" one. {SECRET_VARIABLE} has their secret."
+        ),
+    ] = None,
+    secret_file: SecretFile = None,
     verify: Annotated[
         bool, Parameter(negative=(), help="Prove every version before it is committed.")
     ] = False,
@@ -57,10 +69,13 @@ def sync(
     _ploti_record_id. What is held stands in the schema _ploti, or in tables with the prefix
     _ploti_. Stopped at any moment, it goes on where it was.
     """
+    follow = follow or listen is not None
     observe = _print_steps if json and follow else _tell
+    alarm = Alarm()
     with (
+        stopped_by_signals(alarm),
         Client() as client,
-        stopped_by_sigterm(),
+        _listening(listen, secret_file, subscription, alarm),
         calls.opened(
             client,
             subscription,
@@ -71,18 +86,28 @@ def sync(
             table_name=table_name,
             lock_timeout=lock_timeout,
             observe=observe,
+            alarm=alarm,
         ) as run,
     ):
         try:
             if follow:
                 run.follow()
             result = run.catch_up()
-        except (Stopped, KeyboardInterrupt):
+        except Stopped:
             if not follow:
                 raise
             result = run.result()
     _show_result(result, subscription, json=json and not follow, quiet=json)
     return result.exit_status
+
+
+def _listening(
+    port: int | None, secret_file: Path | None, subscription: str, alarm: Alarm
+) -> AbstractContextManager[None]:
+    """Where a port is given, ring the alarm for each webhook of the subscription that comes."""
+    if port is None:
+        return nullcontext()
+    return waking(port, secret=read_secret(secret_file), subscription=subscription, alarm=alarm)
 
 
 def _tell(progress: Progress) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
+from ploti.client.alarm import Alarm
+from ploti.client.calls import Progress as Transferred
 from ploti.client.connection import Client
 from ploti.errors import ConfigError, RateLimited, TransportError, Unavailable
 from ploti.model.ids import SubscriptionId, dataset_id
@@ -13,7 +15,7 @@ from ploti.sync import status as status_of
 from ploti.sync import verify as verification
 from ploti.sync.destinations import LOCK_TIMEOUT, open_destination
 from ploti.sync.feed import ClientFeed
-from ploti.sync.progress import Observer, ignore
+from ploti.sync.progress import Observer, Progress, ignore
 from ploti.sync.result import Result
 from ploti.sync.runner import Run, open_run
 from ploti.sync.status import Status
@@ -48,6 +50,7 @@ def sync(
         table_name=table_name,
         lock_timeout=lock_timeout,
         observe=observe or ignore,
+        alarm=Alarm(),
     ) as run:
         if follow:
             run.follow()
@@ -66,8 +69,15 @@ def opened(
     table_name: str | None,
     lock_timeout: float,
     observe: Observer,
+    alarm: Alarm,
+    transferred: Transferred | None = None,
 ) -> Iterator[Run]:
-    """The run that `sync` does, for those who stop it by themselves."""
+    """The run that `sync` does, for those who wake and stop it: it raises Stopped then."""
+
+    def pass_on(progress: Progress) -> None:
+        alarm.check()  # at every moment between two steps, before a commit as well as after it
+        observe(progress)
+
     subscription = SubscriptionId(subscription_id)
     destination = open_destination(to, subscription_id=subscription, lock_timeout=lock_timeout)
     try:
@@ -78,11 +88,12 @@ def opened(
     if not destination.exists:
         _check(client, subscription)
     with open_run(
-        feed=ClientFeed(client, subscription),
+        feed=ClientFeed(client, subscription, alarm=alarm, transferred=transferred),
         destination=destination,
         options=options,
         chosen=chosen,
-        observe=observe,
+        observe=pass_on,
+        sleep=alarm.sleep,
     ) as run:
         yield run
 

@@ -151,10 +151,11 @@ def _marked(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _deletes(ids: list[str], schema: pa.Schema) -> pa.RecordBatch:
-    given = {
+    given: dict[str, pa.Array] = {
         OP: pa.repeat("delete", len(ids)),
         CHANGE: pa.repeat("removed", len(ids)),
         RECORD_ID: pa.array(ids, pa.string()),
     }
-    columns = [given.get(field.name, pa.nulls(len(ids), field.type)) for field in schema]
-    return pa.record_batch(columns, schema=schema)
+    rest = {f.name: pa.nulls(len(ids), f.type) for f in schema if f.name not in given}
+    columns = given | rest
+    return pa.record_batch([columns[name] for name in schema.names], schema=schema)
