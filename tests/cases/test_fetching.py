@@ -20,7 +20,7 @@ from ploti.server.adapters.fetcher import SourceFetcher, fetcher
 from ploti.server.build.candidate import Candidate
 from ploti.server.service.check_source import check_source, push_state
 from ploti.server.service.plan_check import READ_WHOLE_EVERY
-from ploti.server.sources.declaration import Source
+from ploti.server.sources.source import Source
 
 BLOB = "states/ds_a/att_1"
 
@@ -45,8 +45,9 @@ class Fetching:
         self._folder = folder
         monkeypatch.setattr(fetcher, "sleep", self._sleep)
 
-    def state(self, path: str | None = None) -> bytes:
-        asyncio.run(self._fetch(path or self.case["serve"]["routes"][0]["path"]))
+    def state(self, path: str | None = None, *, length_check: bool = True) -> bytes:
+        path = path or self.case["serve"]["routes"][0]["path"]
+        asyncio.run(self._fetch(path, length_check=length_check))
         return (self._folder / "blobs" / BLOB).read_bytes()
 
     def refused(self) -> str:
@@ -61,12 +62,13 @@ class Fetching:
         assert isinstance(result, Candidate), result
         return result.row_count
 
-    async def _fetch(self, path: str) -> None:
+    async def _fetch(self, path: str, *, length_check: bool) -> None:
         moment = Instant.parse("2026-01-01T00:00:00Z")
         signer = LinkSigner(b"s" * 32, base="http://x/", now=lambda: moment)
         source_fetcher = loopback_fetcher(FolderBlobs(self._folder / "blobs", signer=signer))
         async with serving(self.script) as base:
-            await source_fetcher.fetch(Source(kind="http", url=base + path), into=BLOB)
+            source = Source(kind="http", url=base + path, length_check=length_check)
+            await source_fetcher.fetch(source, into=BLOB)
 
     async def _sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -89,6 +91,14 @@ def test_what_is_no_whole_table_is_a_failed_read(
     fetching = Fetching(number, tmp_path, monkeypatch)
     refused = fetching.refused().replace(",", "")
     assert str(fetching.case["expect"].get("reason_has", "empty")) in refused
+
+
+def test_a87_a_length_that_is_known_to_be_wrong_may_be_declared_no_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetching = Fetching("A87", tmp_path, monkeypatch)
+    assert fetching.rows(fetching.state(length_check=False)) == 120
+    assert len(fetching.script.asked) == 1
 
 
 def test_a42_a_short_body_is_asked_for_again(

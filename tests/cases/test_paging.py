@@ -1,27 +1,24 @@
-"""Cases A13 to A16 and A20: rows that a source gives in pages, each once and all of them."""
+"""Cases A13 to A20, A66 and A69: rows that Socrata and CKAN give in pages, all of them once."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import shapely
 from aiohttp import web
 from tests.cases.cases import FOLDER, case
 from tests.fakes.builds import Builds, declare
+from tests.fakes.fetched import fetched
 from tests.fakes.paged_server import Datastore, Soda
 
 from ploti.errors import SourceError
 from ploti.model.version import Counts
-from ploti.model.wire import Instant
-from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
-from ploti.server.adapters.fetcher import SourceFetcher
-from ploti.server.adapters.fetcher.limits import Limits
 from ploti.server.build.candidate import Candidate
-from ploti.server.ports.outside import Fetched
-from ploti.server.sources.declaration import Source
 
-BLOB = "states/ds_a/att_1"
+SODA = {"kind": "socrata", "url": "https://data.example/resource/abcd-1234.json"}
+CKAN = {"kind": "ckan", "url": "https://data.example/api/3/action/datastore_search?resource_id=1"}
+PATHS = {"socrata": "/resource/abcd-1234.json", "ckan": "/api/3/action/datastore_search"}
 
 
 def rows_of(name: str) -> list[dict[str, Any]]:
@@ -37,51 +34,39 @@ def read(folder: Path, server: Soda | Datastore | web.Response, kind: str) -> by
             return web.Response(body=server.body, content_type="application/json")
         return await server.answer(request)
 
-    async def main() -> bytes:
-        moment = Instant.parse("2026-01-01T00:00:00Z")
-        signer = LinkSigner(b"s" * 32, base="http://x/", now=lambda: moment)
-        blobs = FolderBlobs(folder / "blobs", signer=signer)
-        fetcher = SourceFetcher(
-            blobs,
-            file_roots=(),
-            allow_networks=("127.0.0.0/8",),
-            max_source=1 << 22,
-            user_agent="ploti/test",
-            limits=Limits(pauses=(0, 0)),
-        )
-        app = web.Application()
-        app.router.add_get("/{path:.*}", answer)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        try:
-            url = f"http://127.0.0.1:{runner.addresses[0][1]}/rows?resource_id=1"
-            fetched = await fetcher.fetch(Source(kind=kind, url=url), into=BLOB)
-            assert isinstance(fetched, Fetched)
-            assert fetched.name == f"{kind}.ndjson"
-            return await blobs.read(BLOB)
-        finally:
-            fetcher.close()
-            await runner.cleanup()
+    return fetched(folder, answer, kind=kind, path=PATHS[kind] + "?resource_id=1").bytes
 
-    return asyncio.run(main())
+
+def soda(number: str, rows: str | None = None) -> Soda:
+    """The server of a case; `rows` is the file of its rows where there are several."""
+    given = case(number)
+    serve = given.get("serve", {"default_limit": 1000, "max_limit": 50000})
+    server = Soda(rows_of(rows or serve["rows_file"]), serve)
+    server.page_size = given["given"].get("page_size")
+    server.headers = given["given"].get("answer_headers") or serve.get("answer_headers") or {}
+    return server
 
 
 def build(builds: Builds, state: bytes) -> Candidate:
-    result = builds.build(state, name="rows.ndjson")
+    result = builds.build(state, name="socrata.rows")
     assert isinstance(result, Candidate), result
     return result
+
+
+def places(builds: Builds, built: Candidate) -> dict[str, Any]:
+    """The geometry of each key."""
+    return {
+        row["id"]: shapely.from_wkb(bytes(row["geometry"])) if row["geometry"] else None
+        for row in builds.rows(built)
+    }
 
 
 @pytest.mark.parametrize("number", ["A13", "A14", "A16"])
 def test_all_rows_of_a_socrata_source_come_once(number: str, tmp_path: Path) -> None:
     """A13 more rows than a page has, A14 no order of its own, A16 a field that comes last."""
     given, expected = case(number), case(number)["expect"]
-    server = Soda(rows_of(given["serve"]["rows_file"]), given["serve"])
-    server.page_size = given["given"].get("page_size")
-    state = read(tmp_path, server, "socrata")
-    source = {"kind": "socrata", "url": "https://data.example/resource/a.json"}
-    builds = Builds(tmp_path, declare(key=given["given"]["key"], source=source))
+    state = read(tmp_path, soda(number), "socrata")
+    builds = Builds(tmp_path, declare(key=given["given"]["key"], source=SODA))
     built = build(builds, state)
     assert built.row_count == expected["row_count"]
     names = [column.name for column in built.schema.columns]
@@ -94,29 +79,121 @@ def test_all_rows_of_a_socrata_source_come_once(number: str, tmp_path: Path) -> 
 
 def test_a15_what_the_source_numbers_anew_is_no_change(tmp_path: Path) -> None:
     given = case("A15")
-    source = {"kind": "socrata", "url": "https://data.example/resource/a.json"}
-    builds = Builds(tmp_path, declare(key=given["given"]["key"], source=source))
-    states = [
-        "".join(json.dumps(row) + "\n" for row in rows_of(given["given"][name])).encode()
-        for name in ("previous", "next")
-    ]
-    build(builds, states[0])
-    built = build(builds, states[1])
+    builds = Builds(tmp_path, declare(key=given["given"]["key"], source=SODA))
+    for name in ("previous", "next"):
+        server = soda("A15", given["given"][name])
+        built = build(builds, read(tmp_path / name, server, "socrata"))
     assert built.counts == Counts(**given["expect"]["counts"])
     assert builds.changed_keys(built)["changed"] == given["expect"]["changed_keys"]
+
+
+def test_a17_a_local_date_time_gets_no_zone_and_moves_no_hour(tmp_path: Path) -> None:
+    given = case("A17")
+    server = soda("A17")
+    server.headers = {
+        "X-SODA2-Fields": '["permit_no", "received"]',
+        "X-SODA2-Types": json.dumps(["text", given["given"]["types"]["received"]]),
+    }
+    builds = Builds(tmp_path, declare(key=given["given"]["key"], source=SODA))
+    built = build(builds, read(tmp_path, server, "socrata"))
+    assert built.schema.column("received").type == "datetime"
+    rows = sorted(builds.rows(built), key=lambda row: str(row["permit_no"]))
+    assert [row["received"].isoformat() for row in rows] == given["expect"]["column"]["received"]
+
+
+@pytest.mark.parametrize("number", ["A19", "A69"])
+@pytest.mark.parametrize("told", [True, False])
+def test_a_place_column_of_socrata_is_the_geometry(number: str, told: bool, tmp_path: Path) -> None:
+    """A19 two forms of a place, A69 half a place, 0,0 and a flag; with and without types told."""
+    given = case(number)
+    server = soda(number)
+    if told:
+        server.headers = {
+            "X-SODA2-Fields": '["id", "location"]',
+            "X-SODA2-Types": '["text", "location"]',
+        }
+    builds = Builds(tmp_path, declare(key=given["given"]["key"], source=SODA))
+    built = build(builds, read(tmp_path, server, "socrata"))
+    found = places(builds, built)
+    assert len(found) == given["expect"]["row_count"]
+    for expected in given["expect"]["geometry"]:
+        place = found[expected["key"]]
+        if expected["type"] is None:
+            assert place is None
+        else:
+            assert place.geom_type == expected["type"]
+            assert [place.x, place.y] == expected["lonlat"]
+    addresses = [row["location"] for row in builds.rows(built) if row["location"]]
+    assert any("SAMPLE ST" in text for text in addresses)
+
+
+def test_a_column_that_is_geometry_and_nothing_else_is_not_there_twice(tmp_path: Path) -> None:
+    shape = {"type": "Polygon", "coordinates": [[[0, 0], [0, 1], [1, 1], [0, 0]]]}
+    server = Soda([{"id": "1", "the_geom": shape}, {"id": "2"}], case("A13")["serve"])
+    server.headers = {
+        "X-SODA2-Fields": '["id", "the_geom", "area"]',
+        "X-SODA2-Types": '["text", "polygon", "number"]',
+    }
+    builds = Builds(tmp_path, declare(key=["id"], source=SODA))
+    built = build(builds, read(tmp_path, server, "socrata"))
+    assert [(c.name, c.type) for c in built.schema.columns] == [
+        ("id", "string"),
+        ("area", "float64"),
+        ("geometry", "geometry"),
+    ]
+    assert places(builds, built)["1"].geom_type == "Polygon"
+
+
+def test_a_place_column_with_a_declared_type_stays_a_column(tmp_path: Path) -> None:
+    declaration = declare(key=["id"], source=SODA, columns={"location": "json"})
+    builds = Builds(tmp_path, declaration)
+    built = build(builds, read(tmp_path, soda("A19"), "socrata"))
+    assert built.schema.geometry is None
+    assert built.schema.column("location").type == "json"
+
+
+def test_a66_a_column_that_is_null_throughout_is_still_a_column(tmp_path: Path) -> None:
+    given = case("A66")
+    builds = Builds(tmp_path, declare(key=given["given"]["key"], source=SODA))
+    for name in ("previous", "next"):
+        server = soda("A66", given["given"][name])
+        built = build(builds, read(tmp_path / name, server, "socrata"))
+    assert built.counts == Counts(**given["expect"]["counts"])
+    assert built.schema_change is None
 
 
 def test_a20_a_limit_that_is_lowered_in_silence_loses_no_row(tmp_path: Path) -> None:
     given = case("A20")
     state = read(tmp_path, Datastore(rows_of("A20.rows.json"), given["serve"]), "ckan")
-    source = {"kind": "ckan", "url": "https://data.example/api/3/action/datastore_search"}
-    builds = Builds(tmp_path, declare(key=given["given"]["key"], source=source))
+    builds = Builds(tmp_path, declare(key=given["given"]["key"], source=CKAN))
     built = build(builds, state)
     assert built.row_count == given["expect"]["row_count"]
     assert [column.name for column in built.schema.columns] == ["ref", "use"]
-    named = Builds(tmp_path / "named", declare(key=["_id"], source=source))
+    named = Builds(tmp_path / "named", declare(key=["_id"], source=CKAN))
     named.folder.mkdir()
     assert [c.name for c in build(named, state).schema.columns] == ["_id", "ref", "use"]
+
+
+def test_the_types_that_a_datastore_states_are_kept(tmp_path: Path) -> None:
+    rows = [{"_id": 1, "n": 7, "code": "007", "at": "2026-01-02T03:04:05", "share": 1}]
+    server = Datastore(rows, case("A20")["serve"])
+    server.fields = [
+        {"id": "_id", "type": "int"},
+        {"id": "n", "type": "int4"},
+        {"id": "code", "type": "text", "info": {"notes": "As on the door"}},
+        {"id": "at", "type": "timestamp"},
+        {"id": "share", "type": "float8"},
+        {"id": "none", "type": "bool"},
+    ]
+    builds = Builds(tmp_path, declare(key=["n"], source=CKAN))
+    built = build(builds, read(tmp_path, server, "ckan"))
+    assert [(c.name, c.type, c.description) for c in built.schema.columns] == [
+        ("n", "int64", ""),
+        ("code", "string", "As on the door"),
+        ("at", "datetime", ""),
+        ("share", "float64", ""),
+        ("none", "boolean", ""),
+    ]
 
 
 def test_pages_that_repeat_rows_are_no_whole_read(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import msgspec
 from tests.docs.text import code, codes, page, table
 
 from ploti.model.schema import TYPES
-from ploti.server.sources import declaration, not_built, reference_systems
+from ploti.server.sources import declaration, reference_systems
 from ploti.server.sources.formats import FORMATS, SPATIAL
+from ploti.server.sources.source import FETCHING, OPTIONS, SETTINGS
 
 TOP = {
     "id": ("required", "The dataset's id: `ds_` and lower-case words joined by `_`."),
@@ -79,10 +80,14 @@ TOP = {
     ),
 }
 SOURCE = {
-    "kind": "`file`, `http`, `socrata` or `ckan`. Left out with `url`, the dataset is only pushed.",
+    "kind": "`file`, `http`, `arcgis`, `socrata` or `ckan`. Left out with `url`, the dataset is "
+    "only pushed.",
     "url": "An absolute path below `--file-roots` for `file`, an address for the others: of "
-    "`socrata` `.../resource/abcd-1234.json`, of `ckan` "
-    "`.../api/3/action/datastore_search?resource_id=...`.",
+    "`arcgis` a layer's `.../FeatureServer/0` or `.../MapServer/0`, with `?where=...` for some of "
+    "its rows; of `socrata` `.../resource/abcd-1234.json`; of `ckan` "
+    "`.../api/3/action/datastore_search?resource_id=...` for a table, or "
+    "`.../api/3/action/resource_show?id=...`, or the page `.../dataset/.../resource/...`, for the "
+    "file that a resource leads to.",
     "format": f"One of {codes(FORMATS)}. Left out, it is told by the name and the first bytes.",
     "layer": "The layer, where a file has several; in JSON, where the rows are.",
     "sheet": "The sheet of a workbook.",
@@ -90,6 +95,9 @@ SOURCE = {
     "header_row": "The row that has the names, from 1.",
     "encoding": "The encoding, where it is not UTF-8: `cp1252`.",
     "delimiter": "The character between values.",
+    "length_check": "`off` takes a file as it came from a server that states wrong lengths: a file "
+    "that was cut short is then not told from a whole one.",
+    "credential": "The name of a secret that the operator keeps for the source; see below.",
 }
 GEOMETRY = {
     "longitude": ("-", "The column with the longitude, or x in a CRS of another kind."),
@@ -139,7 +147,7 @@ HOLDS = {
 def declarations() -> str:
     """`declarations.md`: every setting of a declaration."""
     types = codes([*sorted(TYPES - {"geometry"}), "decimal(p,s)"])
-    source = (*declaration._SOURCE, *declaration._OPTIONS)
+    source = (*SETTINGS, *OPTIONS, *FETCHING)
     heads = ["setting", "default", "meaning"]
     return page(
         "Declarations",
@@ -155,6 +163,31 @@ def declarations() -> str:
         ),
         "A setting that is for some formats only needs `format` beside it. "
         f"These formats bring their own geometry: {codes(f for f in FORMATS if f in SPATIAL)}.",
+        "## Sources that give rows",
+        "`arcgis`, `socrata` and tables of `ckan` are read in pages, in the order of their own "
+        "ids, and proved whole by the source's own count; an ArcGIS layer by its list of object "
+        "ids too. Their columns and types are those that the source states. Columns that the "
+        "server makes up (`OBJECTID`, `GlobalID`, lengths and areas of shapes, `:id`, `_id`) are "
+        "left out unless `key` or `columns` names them. The first column of Socrata that has "
+        "places is the geometry; one with addresses in it stays a column too. What an ArcGIS layer "
+        "or a data dictionary says of a column in words, the meaning of its codes with it, is the "
+        "column's description in the schema: the codes themselves are the values.",
+        "## credential",
+        "`credential: PERMITS` sends the secret in the server's variable `PLOTI_SOURCE_PERMITS` to "
+        "the hosts in `PLOTI_SOURCE_PERMITS_HOSTS` (with commas between, `host:port` where the "
+        "port is not the usual one), and to no other: not after a redirect to another server "
+        "either. It is in no answer, no log and no reason of a failed check. How it is sent:",
+        table(
+            ["kind", "header"],
+            [
+                ["`http`", "`Authorization: Bearer SECRET`"],
+                ["`arcgis`", "the same, and `X-Esri-Authorization: Bearer SECRET`"],
+                ["`socrata`", "`X-App-Token: SECRET`"],
+                ["`ckan`", "`Authorization: SECRET`"],
+            ],
+        ),
+        "A secret that is written as a whole header, such as `X-Api-Key: 1234` or "
+        "`Authorization: Basic ...`, is sent as it stands.",
         "## geometry",
         table(heads, _rows(GEOMETRY, (*_names(declaration.Points), "precision"))),
         "## columns",
@@ -165,10 +198,6 @@ def declarations() -> str:
         table(heads, _rows(HOLDS, _names(declaration.Holds))),
         "`holds: off` switches all thresholds off. A MAJOR schema change and a key that does not "
         "tell the rows apart are held all the same.",
-        "## Not built yet",
-        "These are refused with a clear error, so that none is obeyed by half: "
-        f"of `source` {codes(not_built.SOURCE)} and the kinds "
-        f"{codes(not_built.KINDS)}.",
     )
 
 
@@ -182,5 +211,5 @@ def _rows(told: dict[str, tuple[str, str]], names: Iterable[str]) -> list[list[s
 
 
 def _formats(name: str) -> str:
-    formats = declaration._OPTIONS.get(name)
-    return codes(formats) if formats else "all"
+    formats = OPTIONS.get(name)
+    return "sources on the web" if name in FETCHING else codes(formats) if formats else "all"

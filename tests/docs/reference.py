@@ -87,6 +87,9 @@ def settings() -> str:
         "wins. A variable with the prefix `PLOTI_` that is no setting is an error.",
         table(["flag", "variable", "default", "meaning"], rows),
         "Sizes are written `2GiB`, `500MiB` or as a number of bytes.",
+        "`PLOTI_SOURCE_NAME` is a secret that a source is asked with, and `PLOTI_SOURCE_NAME_HOSTS` "
+        "names the hosts that may get it; NAME is what declarations call it. "
+        "[Declarations](declarations.md#credential) tells more.",
         "## The client",
         "The commands and `import ploti` read two variables.",
         table(["variable", "default", "meaning"], client),

@@ -17,6 +17,7 @@ class Soda:
         self.default, self.most = serve["default_limit"], serve["max_limit"]
         self.page_size: int | None = None
         self.rotate = serve.get("unordered", {}).get("rotate", 0)
+        self.headers: dict[str, str] = {}
         self.asked = 0
 
     async def answer(self, request: web.Request) -> web.Response:
@@ -30,7 +31,7 @@ class Soda:
             rows = rows[turn:] + rows[:turn]
         start = int(query.get("$offset", 0))
         limit = min(int(query.get("$limit", self.default)), self.page_size or self.most)
-        return web.json_response(rows[start : start + limit])
+        return web.json_response(rows[start : start + limit], headers=self.headers)
 
 
 class Datastore:
@@ -39,6 +40,7 @@ class Datastore:
     def __init__(self, rows: Rows, serve: dict[str, Any]) -> None:
         self.rows, self.most = rows, serve["rows_max"]
         self.repeats = False
+        self.fields: Rows = []
 
     async def answer(self, request: web.Request) -> web.Response:
         query = request.query
@@ -46,5 +48,5 @@ class Datastore:
         if self.repeats:
             start = 0
         found = sorted(self.rows, key=lambda row: row["_id"])[start : start + limit]
-        result = {"records": found, "total": len(self.rows)}
+        result = {"records": found, "total": len(self.rows), "fields": self.fields}
         return web.json_response({"success": True, "result": result})

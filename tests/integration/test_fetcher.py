@@ -22,7 +22,7 @@ from ploti.server.adapters.fetcher import SourceFetcher
 from ploti.server.adapters.fetcher.folders import Folders
 from ploti.server.adapters.fetcher.limits import Limits
 from ploti.server.ports.outside import Fetched, NotModified
-from ploti.server.sources.declaration import Source
+from ploti.server.sources.source import Source
 
 CSV = b"permit_no,status\n" + b"".join(b"E-%04d,open\n" % number for number in range(200))
 BLOB = "states/ds_a/att_1"

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from ploti.errors import ConfigError
 from ploti.model.wire import Value
+from ploti.server.sources.credentials import Credential, is_of_sources, read_credentials
 
 T = TypeVar("T")
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -28,6 +29,7 @@ class Settings(Value, kw_only=True):
     """How this server runs; sizes in bytes, times in seconds.
 
     `public_url` is None where the address that it listens on is the one that links name.
+    `credentials` are those of sources, by name.
     """
 
     data: str
@@ -45,6 +47,7 @@ class Settings(Value, kw_only=True):
     rate_limit: int = 50
     public_rate_limit: int = 10
     secret_keys: tuple[str, ...] = ()
+    credentials: dict[str, Credential] = {}
     test_clock: str | None = None
 
 
@@ -58,13 +61,14 @@ def read_settings(
     """
     texts = _texts(environment) | {name: text for name, text in flags.items() if text is not None}
     read = {name: _read(name, text) for name, text in texts.items()}
-    settings = Settings(**given, **read)  # type: ignore[arg-type]
+    settings = Settings(**given, **read, credentials=_credentials(environment))  # type: ignore[arg-type]
     _check_address(settings)
     return settings
 
 
 def _texts(environment: Mapping[str, str]) -> dict[str, str]:
-    variables = {name for name in environment if name.startswith(PREFIX)} - OF_THE_CLIENT
+    ours = {name for name in environment if name.startswith(PREFIX)} - OF_THE_CLIENT
+    variables = {name for name in ours if not is_of_sources(name)}
     unknown = sorted(variables - {_variable(field) for field in _READERS})
     if unknown:
         known = ", ".join(sorted(map(_variable, _READERS)))
@@ -72,6 +76,13 @@ def _texts(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         field: environment[_variable(field)] for field in _READERS if _variable(field) in variables
     }
+
+
+def _credentials(environment: Mapping[str, str]) -> dict[str, Credential]:
+    try:
+        return read_credentials(environment)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _variable(field: str) -> str:

@@ -7,8 +7,9 @@ import duckdb
 import msgspec
 
 from ploti.server.ports.building import Reader
-from ploti.server.sources.declaration import Declaration, Source, parse_declaration
+from ploti.server.sources.declaration import Declaration, parse_declaration
 from ploti.server.sources.raw import RawTable
+from ploti.server.sources.source import Source
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
 

@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from ploti.errors import InvalidInput
-from ploti.server.sources import not_built
-from ploti.server.sources.declaration import Declaration, Holds, Points, Source, parse_declaration
+from ploti.server.sources.declaration import Declaration, Holds, Points, parse_declaration
+from ploti.server.sources.source import Source, gives_rows, resource_call
 from ploti.server.sources.written import as_written, canonical, changed_settings, reading_key
 
 WHOLE = """
@@ -79,7 +79,7 @@ def test_every_fault_is_named_with_its_setting() -> None:
         "title": "must not be empty",
         "place": "'US/FL' must be lower-case words joined by slashes, such as us/fl/orange",
         "keys": "is not a setting: did you mean key?",
-        "source.kind": "'ftp' is not a kind: file or http or socrata or ckan",
+        "source.kind": "'ftp' is not a kind: file or http or arcgis or socrata or ckan",
         "source.url": "is missing, beside kind",
     }
 
@@ -152,12 +152,80 @@ def test_a_wrong_value_is_refused_with_what_is_allowed(
     assert message in found[field]
 
 
-def test_a_setting_that_nothing_obeys_yet_is_an_error_that_says_so() -> None:
-    for name in not_built.SOURCE:
-        assert faults(whole(source={name: "x"})) == {f"source.{name}": _LATER}
-    for word in not_built.KINDS:
-        found = faults(whole(source={"kind": word, "url": "https://a.org/"}))
-        assert "not built yet" in found["source.kind"]
+@pytest.mark.parametrize(
+    ("source", "field", "message"),
+    [
+        (
+            {"kind": "arcgis", "url": "https://a.org/arcgis/rest/services/P/FeatureServer"},
+            "source.url",
+            "must be a layer's address",
+        ),
+        (
+            {"kind": "ckan", "url": "https://a.org/dataset/permits"},
+            "source.url",
+            "must be a CKAN's",
+        ),
+        (
+            {"kind": "socrata", "url": "https://a.org/resource/a.json", "format": "json"},
+            "source.format",
+            "is not for socrata, which gives rows",
+        ),
+        (
+            {"kind": "http", "url": "https://a.org/a", "length_check": "on"},
+            "source.length_check",
+            "can only be off",
+        ),
+        ({"kind": "file", "url": "/a", "length_check": "off"}, "source.length_check", "on the web"),
+        ({"kind": "file", "url": "/a", "credential": "A"}, "source.credential", "on the web"),
+        (
+            {"kind": "http", "url": "https://a.org/a", "credential": "PLOTI_API_KEY_HOSTS"},
+            "source.credential",
+            "is not the name of a credential",
+        ),
+        (
+            {"kind": "http", "url": "https://a.org/a", "credential": "../home"},
+            "source.credential",
+            "is not the name of a credential",
+        ),
+    ],
+)
+def test_a_source_that_cannot_be_asked_so_is_a_fault(
+    source: dict[str, object], field: str, message: str
+) -> None:
+    found = faults(whole(source=source))
+    assert list(found) == [field]
+    assert message in found[field]
+
+
+@pytest.mark.parametrize(
+    ("kind", "url", "rows"),
+    [
+        ("arcgis", "https://a.org/arcgis/rest/services/P/MapServer/12/", True),
+        ("arcgis", "https://a.org/s/FeatureServer/0/query?where=A%3D1", True),
+        ("ckan", "https://a.org/api/3/action/datastore_search?resource_id=1", True),
+        ("ckan", "https://a.org/api/3/action/resource_show?id=1", False),
+        ("ckan", "https://a.org/en/dataset/permits/resource/0a-1", False),
+        ("http", "https://a.org/a.csv", False),
+    ],
+)
+def test_the_kind_and_the_address_tell_rows_from_files(kind: str, url: str, rows: bool) -> None:
+    source = parse_declaration(whole(source={"kind": kind, "url": url})).source
+    assert gives_rows(source.kind, source.url) is rows
+
+
+def test_a_page_of_a_resource_leads_to_what_its_ckan_tells_of_it() -> None:
+    call = "https://a.org/data/api/3/action/resource_show?id=0a-1"
+    assert resource_call("https://a.org/data/en/dataset/permits/resource/0a-1") == call
+    assert resource_call("https://a.org/data/dataset/permits/resource/0a-1/") == call
+    assert resource_call(call) == call
+
+
+def test_how_a_source_is_asked_is_no_part_of_how_its_bytes_are_read() -> None:
+    url = {"kind": "http", "url": "https://a.org/a.csv"}
+    asked = parse_declaration(whole(source=url | {"length_check": False, "credential": "A"}))
+    assert reading_key(asked) == reading_key(parse_declaration(whole(source=url)))
+    assert parse_declaration(as_written(asked)) == asked
+    assert as_written(asked)["source"] == url | {"length_check": "off", "credential": "A"}
 
 
 def test_the_precision_left_out_is_that_of_the_reference_system() -> None:
@@ -166,9 +234,6 @@ def test_the_precision_left_out_is_that_of_the_reference_system() -> None:
     assert (projected.system, projected.precision) == ("EPSG:2881", 1e-4)
     own = parse_declaration(whole(geometry={"crs": "OGC:CRS84", "precision": "off"}))
     assert (own.system, own.precision) == ("EPSG:4326", None)
-
-
-_LATER = "is not built yet: leave it out"
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,7 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
         file_roots=settings.file_roots,
         allow_networks=settings.allow_networks,
         max_source=settings.max_source,
+        credentials=settings.credentials,
         user_agent=f"ploti/{version('ploti')}",
     )
     poster = WebhookPoster(

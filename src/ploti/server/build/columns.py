@@ -36,7 +36,8 @@ class PlannedColumn(NamedTuple):
     The first type that holds every one of its texts is the column's. `settled` says that its type
     is the base's, declared, or stated by the source, so that a value may be written in another
     way; `fixed`, that staff declared it and a text that does not fit is a fault. `zone` is that of
-    local date-times, which are instants then.
+    local date-times, which are instants then. `description` is the source's, None where it says
+    nothing.
     """
 
     name: str
@@ -47,6 +48,7 @@ class PlannedColumn(NamedTuple):
     settled: bool
     fixed: bool
     zone: str | None = None
+    description: str | None = None
 
     @property
     def type(self) -> str:
@@ -130,6 +132,7 @@ def _plan(
         settled=bool(declared or base or raw.type),
         fixed=bool(declared),
         zone=declaration.timezone,
+        description=raw.description,
     )
 
 

@@ -328,17 +328,19 @@ def make_schema(
 ) -> Schema:
     """The version's schema; `nulls` are those of each column of the shaped table.
 
-    A column that once may be null always may, and descriptions stay. `types` are the geometry
-    types that occur.
+    A column that once may be null always may, and a description stays where the source says
+    nothing. `types` are the geometry types that occur.
     """
     known = {column.name: column for column in base.columns} if base else {}
     sources = {column.name: column.source_name for column in shape.columns}
+    described = {column.name: column.description for column in known.values()}
+    described |= {c.name: c.description for c in shape.columns if c.description is not None}
     columns = [
         Column(
             name=name,
             type=type_,
             nullable=nulls[shape.fields[name]] > 0 or (name in known and known[name].nullable),
-            description=known[name].description if name in known else "",
+            description=described.get(name, ""),
             source_name=sources.get(name, ""),
         )
         for name, type_ in shape.named_types.items()

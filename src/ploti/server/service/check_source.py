@@ -33,7 +33,7 @@ from ploti.server.service.settle_check import Arrival, settle
 from ploti.server.service.show_dataset import find_dataset, lock_dataset
 from ploti.server.service.sweep_blobs import file_blob, source_blob, sweep_blobs
 from ploti.server.service.tell_outcome import failed, outcome
-from ploti.server.sources.declaration import Source
+from ploti.server.sources.source import Source
 
 _ROUNDS = 5
 """How often a build is done again when a review or a declaration comes between."""

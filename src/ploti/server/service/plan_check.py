@@ -32,7 +32,7 @@ from ploti.server.release.known import (
 from ploti.server.service.prune_old import KEPT
 from ploti.server.service.show_dataset import find_dataset
 from ploti.server.service.show_version import snapshot_of
-from ploti.server.sources.declaration import Source
+from ploti.server.sources.source import Source
 
 RESTORED = "restored"
 """The settings of a state that is an older version's snapshot, which no reader reads."""

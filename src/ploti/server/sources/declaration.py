@@ -10,12 +10,12 @@ from ploti.errors import Fault, InvalidInput
 from ploti.model.ids import DatasetId, dataset_id
 from ploti.model.schema import TYPES, is_type
 from ploti.model.wire import Value
-from ploti.server.sources import fields, not_built
+from ploti.server.sources import fields
 from ploti.server.sources.fields import Fields, Wrong
-from ploti.server.sources.formats import FORMATS, SPATIAL
+from ploti.server.sources.formats import SPATIAL
 from ploti.server.sources.interval import interval
-from ploti.server.sources.location import file_path, web_address
 from ploti.server.sources.reference_systems import DEGREES, dataset_system, usual_precision
+from ploti.server.sources.source import Source, read_source
 
 T = TypeVar("T")
 
@@ -36,44 +36,11 @@ _SETTINGS = (
     *("repeated_keys", "continuation", "rename", "null_values", "trim", "timezone"),
     *("ignore_changes", "compare", "bad_rows"),
 )
-_SOURCE = ("kind", "url", "format")
-_OPTIONS: dict[str, tuple[str, ...] | None] = {
-    "layer": ("gpkg", "shapefile", "filegdb", "kml", "json"),
-    "sheet": ("xlsx",),
-    "member": None,
-    "header_row": ("csv", "tsv", "xlsx"),
-    "encoding": ("csv", "tsv", "shapefile"),
-    "delimiter": ("csv",),
-}
-PAGED = ("socrata", "ckan")
-"""Kinds of sources that give their rows in pages, as JSON."""
-
-_LOCATIONS = {"file": file_path, **dict.fromkeys(("http", *PAGED), web_address)}
 _PRECISIONS = tuple(float(f"1e-{digits}") for digits in range(16))
 _TYPES = ", ".join(sorted(TYPES - {"geometry"})) + " or decimal(p,s)"
-_kind = fields.choice("file", "http", *PAGED, kind="kind", not_built=not_built.KINDS)
-_format = fields.choice(*FORMATS, kind="format")
 _continuation = fields.choice("review", "auto", "off", kind="way of continuation")
 _bad_rows = fields.choice("fail", "set_aside", kind="treatment of rows that cannot be read")
 _repeated_keys = fields.choice("hold", "number", kind="treatment of keys that repeat")
-
-
-class Source(Value, kw_only=True):
-    """Where the bytes come from; without kind and url a dataset is pushed only.
-
-    The rest is for what a format leaves open: a layer or a sheet of several, the member of an
-    archive, the row that has the names (from 1), the encoding where the source does not say it.
-    """
-
-    kind: str | None = None
-    url: str | None = None
-    format: str | None = None
-    layer: str | None = None
-    sheet: str | None = None
-    member: str | None = None
-    header_row: int | None = None
-    encoding: str | None = None
-    delimiter: str | None = None
 
 
 class Points(Value, kw_only=True):
@@ -152,7 +119,7 @@ def parse_declaration(raw: Mapping[str, object]) -> Declaration:
         topic=top.take("topic", fields.path, default=""),
         license=top.take("license", fields.text, default=None),
         attribution=top.take("attribution", fields.text, default=None),
-        source=_source(top),
+        source=read_source(top),
         key=top.take("key", fields.texts, default=[]),
         geometry=points,
         crs=crs,
@@ -179,41 +146,6 @@ def parse_declaration(raw: Mapping[str, object]) -> Declaration:
     if faults:
         raise InvalidInput(_summary(faults), errors=tuple(faults))
     return declaration
-
-
-def _source(top: Fields) -> Source:
-    found = top.nested("source")
-    if found is None:
-        return Source()
-    found.expect((*_SOURCE, *_OPTIONS), not_built=not_built.SOURCE)
-    found.expect_together("kind", "url")
-    kind = found.take("kind", _kind, default=None)
-    source = Source(
-        kind=kind,
-        url=found.take("url", _LOCATIONS.get(kind or "", fields.text), default=None),
-        format=found.take("format", _format, default=None),
-        layer=found.take("layer", fields.text, default=None),
-        sheet=found.take("sheet", fields.text, default=None),
-        member=found.take("member", fields.text, default=None),
-        header_row=found.take("header_row", _row, default=None),
-        encoding=found.take("encoding", _encoding, default=None),
-        delimiter=found.take("delimiter", _delimiter, default=None),
-    )
-    if source.kind in PAGED and source.format is not None:
-        found.fault("format", f"is not for {source.kind}, which gives rows as JSON: leave it out")
-    _check_options(found, source)
-    return source
-
-
-def _check_options(found: Fields, source: Source) -> None:
-    """A setting that the format has no use for is a fault, and so is one of a format untold."""
-    for name, formats in _OPTIONS.items():
-        if formats is None or getattr(source, name) is None:
-            continue
-        if source.format is None:
-            found.fault(name, "needs source.format beside it")
-        elif source.format not in formats:
-            found.fault(name, f"is not for {source.format}, but for {', '.join(formats)}")
 
 
 def _geometry(top: Fields) -> tuple[Points | None, str | None, float | None]:
@@ -281,27 +213,6 @@ def _type(raw: object) -> str:
     if name == "geometry" or not is_type(name):
         raise Wrong(f"'{name}' is not a type of column: {_TYPES}")
     return name
-
-
-def _row(raw: object) -> int:
-    if isinstance(raw, bool) or not isinstance(raw, int) or raw < 1:
-        raise Wrong("must be a whole number from 1 on")
-    return raw
-
-
-def _encoding(raw: object) -> str:
-    name = fields.text(raw)
-    try:
-        "a".encode(name)
-    except (LookupError, UnicodeError, ValueError):
-        raise Wrong(f"'{name}' is not an encoding: utf-8 or cp1252, for example") from None
-    return name
-
-
-def _delimiter(raw: object) -> str:
-    if not isinstance(raw, str) or len(raw) != 1 or raw in '"\r\n ':
-        raise Wrong("must be one character, neither a blank nor a quote")
-    return raw
 
 
 def _crs(raw: object) -> str:

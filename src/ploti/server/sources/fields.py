@@ -68,16 +68,13 @@ class Fields:
         known: Sequence[str],
         *,
         required: Sequence[str] = (),
-        not_built: Sequence[str] = (),
     ) -> None:
         """Keep a fault for each required setting left out, and each that nothing here obeys."""
         for name in required:
             if self._raw.get(name) is None:
                 self.fault(name, "is missing")
         for name in self._raw:
-            if name in not_built:
-                self.fault(name, "is not built yet: leave it out")
-            elif name not in known:
+            if name not in known:
                 self.fault(name, _unknown(name, known))
 
 
@@ -165,14 +162,12 @@ def number(raw: object) -> float:
     return found
 
 
-def choice(*allowed: str, kind: str, not_built: Sequence[str] = ()) -> Callable[[object], str]:
+def choice(*allowed: str, kind: str) -> Callable[[object], str]:
     """A reader of one of a few words; `kind` says what they are (`format`)."""
     listed = " or ".join(allowed)
 
     def read(raw: object) -> str:
         word = "off" if is_off(raw) else text(raw)
-        if word in not_built:
-            raise Wrong(f"'{word}' is not built yet: {listed} so far")
         if word not in allowed:
             raise Wrong(f"'{word}' is not a {kind}: {listed}")
         return word

@@ -73,7 +73,7 @@ def choose(readers: Sequence[F], *, declared: str | None, name: str, head: bytes
     for reader in readers:
         if reader.format == declared or (declared is None and reader.matches(name, head)):
             return reader
-    known = ", ".join(reader.format for reader in readers if reader.format != PACKED)
+    known = ", ".join(reader.format for reader in readers if reader.format in FORMATS)
     raise SourceError(f"the format of '{name}' cannot be told: declare source.format as {known}")
 
 

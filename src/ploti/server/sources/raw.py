@@ -29,13 +29,16 @@ class RawColumn(Value, kw_only=True):
 
     `type` is the column type that the source's own schema states, where it says more than `kind`
     does: `decimal(12,2)`, `float64`, `date`, `timestamp`, `datetime`. All values fit it but those
-    that no column type can hold (a year beyond 9999).
+    that no column type can hold (a year beyond 9999). `description` is what the source tells of
+    it in words, None where it says nothing; `made_up` columns are its software's own.
     """
 
     source_name: str
     kind: RawKind
     field: str
     type: str | None = None
+    description: str | None = None
+    made_up: bool = False
 
 
 class RawGeometry(Value, kw_only=True):

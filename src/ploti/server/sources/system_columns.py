@@ -13,17 +13,18 @@ _MADE_UP = {
     "socrata": re.compile(r":.*"),
     "ckan": re.compile(r"_id|_full_text|_full_count|rank"),
 }
+_NOTHING = re.compile(r"(?!)")
+"""Fits no name: what is made up, a reader may have said of the column itself."""
 
 
 def without_system(raw: RawTable, declaration: Declaration) -> RawTable:
     """The table without them, but for those that the key or `columns` names."""
-    made_up = _MADE_UP.get(declaration.source.kind or "")
-    if made_up is None:
-        return raw
     named = {*declaration.key, *declaration.columns}
+    made_up = _MADE_UP.get(declaration.source.kind or "", _NOTHING)
     kept = [
         column
         for column in raw.columns
-        if column.source_name in named or not made_up.fullmatch(column.source_name)
+        if column.source_name in named
+        or not (column.made_up or made_up.fullmatch(column.source_name))
     ]
     return replace(raw, columns=kept)

@@ -23,7 +23,7 @@ READER = 1
 _READING = {"source", "key", "geometry", "columns", "repeated_keys", "continuation"} | {
     *("rename", "null_values", "trim", "timezone", "ignore_changes", "compare", "bad_rows")
 }
-_PLACE = {"source.kind", "source.url"}
+_PLACE = {"source.kind", "source.url", "source.credential", "source.length_check"}
 
 
 def as_written(declaration: Declaration) -> dict[str, object]:
@@ -39,7 +39,7 @@ def as_written(declaration: Declaration) -> dict[str, object]:
         "topic": declaration.topic,
         "license": declaration.license,
         "attribution": declaration.attribution,
-        "source": _given({name: getattr(source, name) for name in source.__struct_fields__}),
+        "source": _given(asdict(source) | {"length_check": None if source.length_check else "off"}),
         "key": declaration.key,
         "geometry": _given(
             {

@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import PurePosixPath
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
+from aiohttp.http_exceptions import ContentLengthError
 from yarl import URL
 
 from ploti.errors import SourceError
+from ploti.model.wire import Value
+from ploti.server.adapters.fetcher.asking import TryAgain
 from ploti.server.adapters.fetcher.limits import Limits
 from ploti.server.adapters.fetcher.unpacking import unpack
 from ploti.server.guard import Dialled, ThreadResolver, guarded_sockets
+from ploti.server.sources.credentials import origin
 from ploti.server.sources.formats import HEAD, refuse
 from ploti.server.sources.location import web_address
 from ploti.server.sources.validators import Validators, asks
@@ -28,12 +32,15 @@ _MOVED = {301, 302, 303, 307, 308}
 _GZIP = {"gzip", "x-gzip"}
 
 
-class TryAgain(SourceError):
-    """This try failed in a way that the next may not; `pause` is the least wait before it."""
+class Permit(Value, kw_only=True):
+    """The headers that carry a credential, for one server and no other."""
 
-    def __init__(self, detail: str, *, pause: float = 0) -> None:
-        super().__init__(detail)
-        self.pause = pause
+    headers: dict[str, str]
+    server: tuple[str, str, int]
+
+    def __repr__(self) -> str:
+        """Without the headers, which are secret."""
+        return f"Permit(server={self.server!r})"
 
 
 class Web:
@@ -60,15 +67,19 @@ class Web:
 
     @asynccontextmanager
     async def open(
-        self, url: str, *, known: Validators | None = None
+        self, url: str, *, known: Validators | None = None, permit: Permit | None = None
     ) -> AsyncIterator[Answer | None]:
         """The answer of an address with data, after redirects; each hop is guarded anew.
 
-        None where what is `known` still stands. Raises SourceError with the reason, TryAgain
-        where a later try may do.
+        None where what is `known` still stands. The `permit` goes to its server, and no further
+        once a redirect leads elsewhere. Raises SourceError with the reason, TryAgain where a
+        later try may do.
         """
         for _ in range(self._limits.redirects + 1):
             hop, headers = _checked(url), asks(known) if known else {}
+            if permit and permit.server != origin(url):
+                permit = None
+            headers |= permit.headers if permit else {}
             async with self._turns[hop.host], self._ask(hop, headers=headers) as response:
                 if known and response.status == _NOT_MODIFIED:
                     yield None
@@ -134,11 +145,19 @@ class Answer:
             return None
         return Validators(url=url, etag=etag, last_modified=modified)
 
-    async def data(self, *, limit: int, self_proving: bool) -> AsyncGenerator[bytes, None]:
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What the source says beside the bytes."""
+        return self._response.headers
+
+    async def data(
+        self, *, limit: int, self_proving: bool, length_check: bool = True
+    ) -> AsyncGenerator[bytes, None]:
         """The bytes, unpacked; proved whole by their length, their framing or their packing.
 
-        `self_proving` says that the format itself tells a cut-off text. Raises SourceError where
-        an answer gives no proof, is no data, or announces more than `limit` bytes.
+        `self_proving` says that the format itself tells a cut-off text; without `length_check` the
+        stated length is no matter. Raises SourceError where an answer gives no proof, is no data,
+        or announces more than `limit` bytes.
         """
         headers = self._response.headers
         packing = headers.get("Content-Encoding", "identity").strip().lower()
@@ -148,13 +167,13 @@ class Answer:
         if length is not None and length > limit:
             raise SourceError(f"the source has {length:,} bytes: PLOTI_MAX_SOURCE allows {limit:,}")
         framed = length is not None or "chunked" in headers.get("Transfer-Encoding", "").lower()
-        if not framed and packing not in _GZIP and not self_proving:
+        if length_check and not framed and packing not in _GZIP and not self_proving:
             raise SourceError("the source does not say how long it is: it cannot be proved whole")
-        received = self._received(length)
+        received = self._received(length, length_check=length_check)
         async for chunk in _told(unpack(received) if packing in _GZIP else received):
             yield chunk
 
-    async def _received(self, length: int | None) -> AsyncIterator[bytes]:
+    async def _received(self, length: int | None, *, length_check: bool) -> AsyncIterator[bytes]:
         content = self._response.content
         try:
             async for chunk in content.iter_any():
@@ -162,10 +181,24 @@ class Answer:
         except TimeoutError:
             silence = f"{self._limits.silence:g} seconds, after {content.total_bytes:,} bytes"
             raise TryAgain(f"the source sent nothing for {silence}") from None
-        except (aiohttp.ClientError, OSError):
+        except (aiohttp.ClientError, OSError) as error:
+            if not length_check and _is_short(error):
+                yield _kept(content)
+                return
             of = f" of {length:,}" if length is not None else ""
             came = f"{content.total_bytes:,}{of} bytes"
             raise TryAgain(f"the source broke off after {came}: it is cut short") from None
+
+
+def _is_short(error: Exception) -> bool:
+    """Whether a body merely ended before its stated length."""
+    return isinstance(error.__cause__, ContentLengthError)
+
+
+def _kept(content: aiohttp.StreamReader) -> bytes:
+    """What came before a body's early end: the stream keeps it behind the error."""
+    content.set_exception(None)  # type: ignore[arg-type]
+    return content.read_nowait()
 
 
 async def _told(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -9,6 +9,7 @@ from ploti.server.adapters.readers.geopackage import GeoPackageReader
 from ploti.server.adapters.readers.json_rows import JsonReader, NdjsonReader
 from ploti.server.adapters.readers.kml import KmlReader
 from ploti.server.adapters.readers.packed import PackedReader
+from ploti.server.adapters.readers.pages import PagesReader
 from ploti.server.adapters.readers.parquet import GeoParquetReader, ParquetReader
 from ploti.server.adapters.readers.shapefile import ShapefileReader
 from ploti.server.adapters.readers.xlsx import XlsxReader
@@ -30,5 +31,5 @@ _FORMATS: tuple[Reader, ...] = (
     TsvReader(),
     DelimitedReader(),
 )
-READERS: tuple[Reader, ...] = (*_FORMATS, PackedReader(_FORMATS))
+READERS: tuple[Reader, ...] = (PagesReader(), *_FORMATS, PackedReader(_FORMATS))
 """Every format that can be read; `sources.formats.choose` takes the one that fits."""

@@ -43,13 +43,16 @@ class Columns:
     """The columns of all batches so far: names in the order in which they came, kinds of values.
 
     `as_json` names columns whose values are given as JSON texts, strings in quotes; `as_text`
-    those in which nested values are texts among others.
+    those in which nested values are texts among others; `names` are columns that there are even
+    where no row has a value of them.
     """
 
-    def __init__(self, *, as_json: frozenset[str], as_text: frozenset[str]) -> None:
+    def __init__(
+        self, *, as_json: frozenset[str], as_text: frozenset[str], names: Sequence[str] = ()
+    ) -> None:
         self._as_json = as_json
         self._as_text = as_text
-        self._kinds: dict[str, set[type]] = {}
+        self._kinds: dict[str, set[type]] = {name: set() for name in names}
 
     def arrays(self, rows: Sequence[Row]) -> list[pa.StringArray]:
         """The values of a batch, a column each in the order of `names`; null where there is none.

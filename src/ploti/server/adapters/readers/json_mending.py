@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 
 from ploti.server.adapters.readers.remarks import Remark
+from ploti.server.sources.json_tokens import replaced
 
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|-?\b(?:NaN|Infinity)\b', re.DOTALL)
 _ESCAPE = re.compile(
     rb"\\(?:(u[dD][89abAB]..\\u[dD][c-fC-F]..)|(u[dD][89a-fA-F]..)|(u0000)|.)", re.DOTALL
 )
@@ -29,10 +29,9 @@ def mend(text: bytes, *, remark: Callable[[Remark], None]) -> bytes:
             return b""
         return found[0]
 
-    def token(found: re.Match[bytes]) -> bytes:
-        if found[0].startswith(b'"'):
-            return _ESCAPE.sub(escape, found[0])
+    def number(bare: bytes) -> bytes:
+        del bare
         remark(Remark.NOT_A_NUMBER)
         return b"null"
 
-    return _TOKEN.sub(token, text)
+    return replaced(text, number=number, string=lambda found: _ESCAPE.sub(escape, found))

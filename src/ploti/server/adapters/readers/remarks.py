@@ -21,6 +21,10 @@ class Remark(StrEnum):
     MEMBER_LEFT_OUT = "member_left_out"
     FEATURE_ID_LEFT_OUT = "feature_id_left_out"
     MEMBER_REPEATED = "member_repeated"
+    HALF_A_PLACE = "half_a_place"
+    ARC_DRAWN = "arc_drawn"
+    HEIGHTS_DROPPED = "heights_dropped"
+    FIELD_TYPE_UNKNOWN = "field_type_unknown"
 
 
 _MESSAGES = {
@@ -33,6 +37,12 @@ _MESSAGES = {
     Remark.MEMBER_LEFT_OUT: "features had members beside their properties, which were left out",
     Remark.FEATURE_ID_LEFT_OUT: "features had an id other than their property 'id', which was kept",
     Remark.MEMBER_REPEATED: "objects had a member more than once, of which the last was kept",
+    Remark.HALF_A_PLACE: "places had no coordinates, or one alone, and got no geometry",
+    Remark.ARC_DRAWN: "geometries had arcs, which were drawn as short lines",
+    Remark.HEIGHTS_DROPPED: (
+        "geometries had Z or M at some positions only, or more than the layer says: left out"
+    ),
+    Remark.FIELD_TYPE_UNKNOWN: "columns are of a type that is not known and were kept as text",
 }
 
 
