@@ -89,4 +89,4 @@ def test_a_matching_that_runs_past_its_budget_holds_for_processing_r075(
     built, reason = reviewed(builds.build(csv(renamed())), builds)
     assert reason is HoldReason.PROCESSING
     assert (built.counts, built.files) == (None, [])
-    assert not review(built, base=builds.base, holds=Holds()).releasable
+    assert not review(built, base=builds.base, holds=Holds()).matched

@@ -29,7 +29,7 @@ from ploti.errors import SourceError
 from ploti.server.adapters.builder import run_child
 from ploti.server.build.candidate import Unchanged
 def say(*facts): return Unchanged(state_digest=" ".join(str(fact) for fact in facts))
-def work(order, memory):
+def work(order, limits):
 """
 CLOSING = "\nrun_child(work, is_out_of_memory=lambda error: isinstance(error, MemoryError))"
 
@@ -85,7 +85,7 @@ def reason(result: BuildResult) -> str:
 
 
 def test_the_child_gets_the_order_and_its_result_comes_back(make: Make) -> None:
-    result = run(build(make("return say(order.dataset_id, order.version, order.source, memory)")))
+    result = run(build(make("return say(order.dataset_id, order.version, order.source, limits.memory)")))
     assert said(result) == ["ds_a", "3", "state.csv", str(GIB)]
 
 

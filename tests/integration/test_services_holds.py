@@ -10,6 +10,7 @@ from ploti.errors import Conflict, NotFound
 from ploti.model.admin import AcceptedFinding, HoldState, OutcomeKind
 from ploti.model.event import HoldReason
 from ploti.model.ids import HoldId
+from ploti.server.service.match_again import match_held
 from ploti.server.service.read_catalogue import get_dataset, get_schema, list_versions
 from ploti.server.service.read_version import get_digest
 from ploti.server.service.review_hold import get_hold, list_accepted, list_holds, withdraw_accepted
@@ -191,7 +192,7 @@ def test_a_check_equal_to_the_base_discards_what_is_held(run: Play) -> None:
     run(story)
 
 
-def test_a_version_whose_records_were_not_matched_can_only_be_discarded_r074_s05(run: Play) -> None:
+def test_a_version_whose_records_cannot_be_matched_stays_held_r074_s05_s26(run: Play) -> None:
     async def story(world: World) -> None:
         await world.declare()
         subscription = await world.subscribe()
@@ -204,8 +205,11 @@ def test_a_version_whose_records_were_not_matched_can_only_be_discarded_r074_s05
             ("added", None),
             ("delayed", None, "data_check"),
         ]
-        with pytest.raises(Conflict, match="only be discarded"):
+        with pytest.raises(Conflict, match="not matched"):
             await world.release(waiting.id)
+        with pytest.raises(Conflict, match="stays on hold: its records could not be matched again"):
+            await match_held(world.parts, waiting.id)
+        assert await world.holds(HoldState.OPEN) == [waiting]
         await world.discard(waiting.id)
         await sweep_blobs(world.store, world.blobs)
         assert await world.kept() == set()

@@ -134,8 +134,7 @@ def _print(hold: Hold, *, json: bool) -> None:
         for example in finding.examples:
             print(f"  {text(example)}")
     if hold.state is HoldState.OPEN:
-        release = [f"ploti admin holds release {hold.id}"] if hold.releasable else []
-        print_next(*release, f"ploti admin holds discard {hold.id}")
+        print_next(f"ploti admin holds release {hold.id}", f"ploti admin holds discard {hold.id}")
 
 
 def _schema_change(hold: Hold) -> str | None:

@@ -418,9 +418,12 @@ def get_hold(hold_id: str) -> Call[Hold]:
     return Call(method="GET", path=path("admin", "holds", hold_id), read=reads(Hold))
 
 
-def release_hold(hold_id: str, *, note: str = "") -> Call[Hold]:
-    """Send the held version to its subscribers; `note` says why, for those who look later."""
-    return _decide(hold_id, "release", note)
+def release_hold(hold_id: str, *, note: str = "", timeout: float = BUILDING) -> Call[Hold]:
+    """Send the held version to its subscribers; `note` says why, for those who look later.
+
+    One whose records could not be matched is matched first, for up to `timeout` seconds.
+    """
+    return _decide(hold_id, "release", note, timeout=timeout)
 
 
 def discard_hold(hold_id: str, *, note: str = "") -> Call[Hold]:
@@ -449,10 +452,11 @@ def withdraw_accepted(dataset_id: str, finding_id: str) -> Call[None]:
     )
 
 
-def _decide(hold_id: str, decision: str, note: str) -> Call[Hold]:
+def _decide(hold_id: str, decision: str, note: str, *, timeout: float | None = None) -> Call[Hold]:
     return Call(
         method="POST",
         path=path("admin", "holds", hold_id, decision),
         body=encode(Decision(note=note)),
         read=reads(Hold),
+        timeout=timeout,
     )

@@ -86,7 +86,11 @@ class HoldState(StrEnum):
 
 
 class Hold(Value, kw_only=True):
-    """A version kept back for review; `since` is when it was built (R-049)."""
+    """A version kept back for review; `since` is when it was built (R-049).
+
+    One that is not `matched` has its records matched by its release, without the limit that the
+    matching broke.
+    """
 
     id: HoldId
     dataset_id: DatasetId
@@ -100,7 +104,7 @@ class Hold(Value, kw_only=True):
     counts: Counts | None
     schema_change: SchemaChange | None
     findings: list[Finding]
-    releasable: bool
+    matched: bool
     decided_at: Instant | None
     decided_by: str | None
     note: str | None
@@ -119,10 +123,47 @@ class Decision(Value, kw_only=True):
     note: str = ""
 
 
+class BuildStage(StrEnum):
+    """What a build does: waits for its turn, reads, finds types, matches records, writes files."""
+
+    WAITING = "waiting"
+    READING = "reading"
+    TYPING = "typing"
+    MATCHING = "matching"
+    WRITING = "writing"
+
+
+class BuildProgress(Value, kw_only=True):
+    """How far a build is: its stage, the rows of its state and the share of the stage done.
+
+    Both are null while they are not known; the share is from 0 to 1.
+    """
+
+    stage: BuildStage
+    rows: int | None = None
+    share: float | None = None
+
+
+class BuildUnderWay(Value, kw_only=True):
+    """A check or a push that has begun and not ended.
+
+    `progress` is null while the state is brought, and in a build's first second.
+    """
+
+    dataset_id: DatasetId
+    version: int
+    since: Instant
+    progress: BuildProgress | None
+
+
 class AdminDataset(Dataset, kw_only=True):
-    """A dataset with its declaration as it stands, for staff."""
+    """A dataset with its declaration as it stands, for staff.
+
+    `building` is the check or push that is under way, the oldest of several.
+    """
 
     deliverable: bool
+    building: BuildUnderWay | None
     declaration: dict[str, object]
 
 
@@ -150,14 +191,6 @@ class FailingSource(Value, kw_only=True):
     since: Instant
     failures: int
     detail: str
-
-
-class BuildUnderWay(Value, kw_only=True):
-    """A check or a push that has begun and not ended."""
-
-    dataset_id: DatasetId
-    version: int
-    since: Instant
 
 
 class Sizes(Value, kw_only=True):

@@ -62,7 +62,7 @@ def reason(built: Candidate, base: Base | None, holds: Holds | None = None) -> H
 
 def test_a_candidate_without_findings_is_released() -> None:
     verdict = review(candidate(), base=base(), holds=Holds())
-    assert (verdict.reason, verdict.findings, verdict.releasable) == (None, [], True)
+    assert (verdict.reason, verdict.findings, verdict.matched) == (None, [], True)
 
 
 def test_a_major_change_is_held_for_schema_review_and_said_in_words_r073() -> None:
@@ -116,7 +116,7 @@ def test_a_dataset_may_set_its_own_ratio_or_none() -> None:
 def test_a_faulty_key_is_held_also_in_a_first_version_r074() -> None:
     fault = KeyFault(null_rows=2, repeated_keys=1, examples=["a"])
     verdict = review(candidate(key_fault=fault), base=None, holds=Holds(min_row_ratio=None))
-    assert (verdict.reason, verdict.releasable) == (HoldReason.DATA_CHECK, True)
+    assert (verdict.reason, verdict.matched) == (HoldReason.DATA_CHECK, True)
     (finding,) = verdict.findings
     assert finding.examples == ["a"]
     assert finding.message.endswith("keys that repeat: 1, rows without a key: 2")
@@ -124,7 +124,7 @@ def test_a_faulty_key_is_held_also_in_a_first_version_r074() -> None:
 
 def test_what_could_not_be_matched_is_held_for_processing_and_cannot_be_released_r075() -> None:
     verdict = review(candidate(unmatched="too many pairs"), base=base(), holds=Holds())
-    assert (verdict.reason, verdict.releasable) == (HoldReason.PROCESSING, False)
+    assert (verdict.reason, verdict.matched) == (HoldReason.PROCESSING, False)
     (finding,) = verdict.findings
     assert finding.message.endswith("too many pairs")
 

@@ -29,7 +29,7 @@ from ploti.server.api.params import PAGE, Cursor, DryRun, Limit
 from ploti.server.membership.principal import ADMIN
 from ploti.server.service import apply_dataset as applying
 from ploti.server.service import check_source as checking
-from ploti.server.service import read_datasets, read_status, review_hold, steer_dataset
+from ploti.server.service import match_again, read_datasets, read_status, review_hold, steer_dataset
 from ploti.server.service import rebuild_version as rebuilding
 from ploti.server.service import restore_version as restoring
 
@@ -225,8 +225,12 @@ async def get_hold(caller: NamedDependency[Caller], *, hold: FromPath[HoldId]) -
 async def release_hold(
     caller: NamedDependency[Caller], *, backend: NamedDependency[Backend], hold: FromPath[HoldId]
 ) -> Hold:
-    """Release what is held: its events follow."""
+    """Release what is held: its events follow.
+
+    Records that could not be matched are matched first, without the limit that this broke.
+    """
     decision = await caller.body(Decision)
+    await match_again.match_held(backend.parts, hold)
     now = backend.clock.now()
     return await caller.write(
         lambda tx, who: review_hold.release_hold(tx, hold, by=who, note=decision.note, now=now)

@@ -7,7 +7,7 @@ import os
 
 import duckdb
 
-from ploti.server.adapters.builder import run_child
+from ploti.server.adapters.builder import Limits, run_child
 from ploti.server.adapters.engine.duck import DuckEngine
 from ploti.server.adapters.readers import READERS
 from ploti.server.build.candidate import Broken, BuildOrder, ExportOrder, Order, Result
@@ -32,10 +32,15 @@ def _is_out_of_memory(error: Exception) -> bool:
     return known or (isinstance(error, OSError) and "Out of Memory Error" in str(error))
 
 
-def _do(order: Order, memory: int) -> Result:
+def _do(order: Order, limits: Limits) -> Result:
     reads = _reads(order)
     try:
-        with DuckEngine(order.folder, reads=reads, memory_limit=memory // _OF_DUCKDB) as engine:
+        with DuckEngine(
+            order.folder,
+            reads=reads,
+            memory_limit=limits.memory // _OF_DUCKDB,
+            match_seconds=limits.match_seconds,
+        ) as engine:
             if isinstance(order, ExportOrder):
                 return export_content(order, engine=engine)
             if order.restores is not None and order.base is not None:

@@ -54,6 +54,9 @@ _NO_ROOM = (
 _LARGEST_FILE = 2
 """How many times as large as the largest source a file of a build may be."""
 
+_OF_MATCHING = 2
+"""A matching may take the seconds of a build divided by this: reading and writing need some too."""
+
 Say = Callable[[str], None]
 
 
@@ -108,6 +111,7 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
     limits = Limits(
         memory=settings.build_memory,
         seconds=settings.build_seconds,
+        match_seconds=settings.build_seconds / _OF_MATCHING,
         file_size=_LARGEST_FILE * settings.max_source,
     )
     fetcher = SourceFetcher(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from ploti.model.admin import AcceptedFinding, Finding
+from ploti.model.event import HoldReason
 
 _LEEWAY = 0.1
 _LESS_IS_WORSE = {"few_rows", "emptied"}
@@ -23,9 +24,14 @@ def with_accepted(
     ]
 
 
+def is_acceptable(finding: Finding) -> bool:
+    """Whether a release accepts what a finding says; never that records were not matched (S-26)."""
+    return finding.reason not in {None, HoldReason.PROCESSING}
+
+
 def _is_accepted(finding: Finding, known: dict[tuple[str, str], float | None]) -> bool:
     place = (finding.kind, finding.subject)
-    if finding.reason is None or place not in known:
+    if not is_acceptable(finding) or place not in known:
         return False
     before, now = known[place], finding.measure
     if before is None or now is None:

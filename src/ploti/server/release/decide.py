@@ -18,11 +18,14 @@ _PRECEDENCE = list(HoldReason)
 
 
 class Verdict(Value, kw_only=True):
-    """A review's end: `reason` is None where the candidate is released at once."""
+    """A review's end: `reason` is None where the candidate is released at once.
+
+    One that is not `matched` has no files yet.
+    """
 
     reason: HoldReason | None
     findings: list[Finding]
-    releasable: bool
+    matched: bool
 
 
 def review(
@@ -36,13 +39,13 @@ def review(
 
     What was accepted by the release of an earlier version holds this one only where it is worse.
     A first version is reviewed for its key alone. Of several reasons the first of `schema_review`,
-    `data_check`, `processing` is shown. Unmatched, nothing was built that could be released.
+    `data_check`, `processing` is shown.
     """
     found = [
         *candidate.findings,
         *_schema_findings(candidate.schema_change),
         *_key_findings(candidate.key_fault),
-        *_unmatched(candidate.unmatched),
+        *_unmatched(candidate),
         *measured(candidate, base=base, holds=holds),
     ]
     findings = with_accepted(found, accepted)
@@ -50,7 +53,7 @@ def review(
     return Verdict(
         reason=min(reasons, key=_PRECEDENCE.index, default=None),
         findings=findings,
-        releasable=candidate.unmatched is None,
+        matched=candidate.unmatched is None,
     )
 
 
@@ -107,11 +110,19 @@ def _describe(change: SchemaChange) -> str:
     return "; ".join(parts)
 
 
-def _unmatched(why: str | None) -> list[Finding]:
-    if why is None:
+def _unmatched(candidate: Candidate) -> list[Finding]:
+    """What the matching broke is the finding's subject: its release takes this limit away."""
+    if candidate.unmatched is None:
         return []
-    message = f"The records could not be matched to those of the version before: {why}"
-    return [Finding(reason=HoldReason.PROCESSING, kind="unmatched", message=message)]
+    return [
+        Finding(
+            reason=HoldReason.PROCESSING,
+            kind="unmatched",
+            subject=candidate.limit or "",
+            message="The records could not be matched to those of the version before: "
+            f"{candidate.unmatched}",
+        )
+    ]
 
 
 def _key_findings(fault: KeyFault | None) -> list[Finding]:

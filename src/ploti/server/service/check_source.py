@@ -18,6 +18,7 @@ from ploti.server.build.candidate import Base, BuildOrder, BuildResult, BuiltFil
 from ploti.server.ports.outside import Blobs, Builder, Clock, Fetched, Fetcher, Ids, Plans
 from ploti.server.ports.rows import AttemptId, AttemptRow, FileRow
 from ploti.server.ports.store import Store, Transaction
+from ploti.server.service.note_progress import noting
 from ploti.server.service.plan_check import (
     Job,
     Plan,
@@ -276,7 +277,8 @@ async def build_job(parts: Parts, job: Job, fetched: Fetched, folder: str) -> Bu
             gone_since=job.gone_since,
             lifted=job.lifted,
         )
-        return await parts.builder.build(order)
+        tell = await stack.enter_async_context(noting(parts.store, job.attempt))
+        return await parts.builder.build(order, tell=tell)
 
 
 async def _brought(blobs: Blobs, base: Base, stack: AsyncExitStack) -> Base:

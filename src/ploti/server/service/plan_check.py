@@ -116,7 +116,8 @@ def prepare(
         always=always,
         restores=find_base(tx, dataset, restores),
         matched_to=_matched_to(tx, dataset),
-        gone_since=tx.versions.first_since(dataset.id, Instant.of(now - KEPT)),
+        gone_since=tx.versions.first_since(dataset.id, Instant.of(now - KEPT))
+        or dataset.next_number,
     )
 
 

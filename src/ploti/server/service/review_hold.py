@@ -9,6 +9,7 @@ from ploti.model.wire import Instant
 from ploti.server.membership.principal import Principal
 from ploti.server.ports.rows import HoldRow, ListedHold
 from ploti.server.ports.store import Transaction
+from ploti.server.release.accepted import is_acceptable
 from ploti.server.service.page_lists import check_limit, cut, read_timed_cursor, timed_cursor
 from ploti.server.service.plan_jobs import plan_stale
 from ploti.server.service.release_version import end_hold
@@ -32,7 +33,7 @@ def list_holds(
 
 def get_hold(tx: Transaction, hold_id: HoldId) -> Hold:
     """One hold; raises NotFound."""
-    return _show(_find(tx, hold_id))
+    return _show(find_hold(tx, hold_id))
 
 
 def release_hold(
@@ -40,14 +41,11 @@ def release_hold(
 ) -> Hold:
     """Release a held version with its events (R-081), and accept what it was held for.
 
-    Raises NotFound, and Conflict where the hold has ended or its version cannot be released.
+    Raises NotFound, and Conflict where the hold has ended or the version's records are not matched.
     """
     hold = _lock_open(tx, hold_id)
-    if not hold.releasable:
-        raise Conflict(
-            f"{hold_id} holds a version whose records could not be matched: "
-            "it can only be discarded"
-        )
+    if not hold.matched:
+        raise Conflict(f"{hold_id} holds a version whose records are not matched")
     end_hold(tx, hold, HoldState.RELEASED, by=by.member_id, note=note, now=now)
     _accept(tx, hold, by=by, note=note, now=now)
     plan_stale(tx, find_dataset(tx, hold.dataset_id))
@@ -86,7 +84,7 @@ def withdraw_accepted(tx: Transaction, dataset_id: DatasetId, finding_id: str) -
 
 
 def _accept(tx: Transaction, hold: HoldRow, *, by: Principal, note: str, now: Instant) -> None:
-    held_for = [finding for finding in hold.findings if finding.reason is not None]
+    held_for = [finding for finding in hold.findings if is_acceptable(finding)]
     for number, finding in enumerate(held_for, start=1):
         tx.holds.accept(
             AcceptedFinding(
@@ -104,7 +102,8 @@ def _accept(tx: Transaction, hold: HoldRow, *, by: Principal, note: str, now: In
         )
 
 
-def _find(tx: Transaction, hold_id: HoldId) -> ListedHold:
+def find_hold(tx: Transaction, hold_id: HoldId) -> ListedHold:
+    """A hold with its version; raises NotFound."""
     found = tx.holds.get(hold_id)
     if found is None:
         raise NotFound(f"There is no hold {hold_id}: the list of holds has their ids")
@@ -113,8 +112,8 @@ def _find(tx: Transaction, hold_id: HoldId) -> ListedHold:
 
 def _lock_open(tx: Transaction, hold_id: HoldId) -> HoldRow:
     """The hold as it stands once its dataset is locked; raises Conflict where it has ended."""
-    tx.datasets.lock(_find(tx, hold_id).hold.dataset_id)
-    hold = _find(tx, hold_id).hold
+    tx.datasets.lock(find_hold(tx, hold_id).hold.dataset_id)
+    hold = find_hold(tx, hold_id).hold
     if hold.state is not HoldState.OPEN:
         raise Conflict(f"{hold_id} has ended already: its version was {hold.state}")
     return hold
@@ -135,7 +134,7 @@ def _show(listed: ListedHold) -> Hold:
         counts=version.counts,
         schema_change=version.schema_change,
         findings=hold.findings,
-        releasable=hold.releasable,
+        matched=hold.matched,
         decided_at=hold.decided_at,
         decided_by=hold.decided_by,
         note=hold.note,

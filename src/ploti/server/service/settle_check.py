@@ -129,7 +129,7 @@ def _take(
         state=HoldState.OPEN,
         since=now,
         findings=taken.verdict.findings,
-        releasable=taken.verdict.releasable,
+        matched=taken.verdict.matched,
     )
     tx.holds.add(hold)
     standing = Standing(

@@ -1,4 +1,4 @@
-"""The child's side: bind itself, do the order, report, and end when the server does."""
+"""The child's side: bind itself, do the order, tell how far it is, and end when the server does."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from typing import BinaryIO
 
 from ploti.errors import SourceError
-from ploti.model.wire import decode, encode
-from ploti.server.adapters.builder.limits import Task, bind
+from ploti.model.wire import decode
+from ploti.server.adapters.builder import reports
+from ploti.server.adapters.builder.limits import Limits, Task, bind
 from ploti.server.build.candidate import Broken, Order, Result
+from ploti.server.build.progress import Telling
 
-Work = Callable[[Order, int], Result]
-"""A build or an export: the order and the bytes of memory that the whole process may take."""
+Work = Callable[[Order, Limits, Telling], Result]
+"""A build or an export: the order, what the whole process may take, and where to tell of it."""
 
 ABANDONED = 70
 
@@ -23,18 +26,27 @@ def run_child(work: Work, *, is_out_of_memory: Callable[[Exception], bool]) -> N
 
     `is_out_of_memory` knows the errors by which the libraries say that memory ran out.
     """
-    report = int(sys.argv[1])
+    pipe = os.fdopen(int(sys.argv[1]), "wb", buffering=0)
     task = decode(sys.stdin.buffer.readline(), Task)
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     bind(task.limits)
-    result = _attempt(work, task, is_out_of_memory)
-    with os.fdopen(report, "wb") as pipe:
-        pipe.write(encode(result))
+    telling = Telling(lambda progress: _send(pipe, reports.told(progress)))
+    with pipe:
+        _send(pipe, reports.result(_attempt(work, task, telling, is_out_of_memory)))
 
 
-def _attempt(work: Work, task: Task, is_out_of_memory: Callable[[Exception], bool]) -> Result:
+def _send(pipe: BinaryIO, message: bytes) -> None:
+    """Write it whole: an unbuffered pipe may take a part."""
+    rest = memoryview(message)
+    while rest:
+        rest = rest[pipe.write(rest) :]
+
+
+def _attempt(
+    work: Work, task: Task, telling: Telling, is_out_of_memory: Callable[[Exception], bool]
+) -> Result:
     try:
-        return work(task.order, task.limits.memory)
+        return work(task.order, task.limits, telling)
     except SourceError as error:
         return Broken(detail=error.detail)
     except Exception as error:

@@ -118,9 +118,11 @@ class ProcessBuilder:
         self, child: asyncio.subprocess.Process, order: Order, reading: socket.socket
     ) -> Result:
         stdin, stderr = cast("_Pipes", (child.stdin, child.stderr))
-        stdin.write(encode(Task(limits=self._limits, order=order)) + b"\n")
+        lifted = order.lifted if isinstance(order, BuildOrder) else None
+        limits = self._limits.without(lifted)
+        stdin.write(encode(Task(limits=limits, order=order)) + b"\n")
         try:
-            async with asyncio.timeout(self._limits.seconds), _opened(reading) as pipe:
+            async with asyncio.timeout(limits.seconds), _opened(reading) as pipe:
                 report, complaint, status = await asyncio.gather(
                     _read(pipe, _LONGEST_REPORT), _read(stderr, _LONGEST_COMPLAINT), child.wait()
                 )

@@ -36,6 +36,13 @@ class SqlVersions:
         same = (version.c.dataset_id == row.dataset_id, version.c.version == row.version)
         self._connection.execute(update(version).where(*same).values(fields_of(row)))
 
+    def fill(self, row: VersionRow, *, content: VersionContent, files: list[FileRow]) -> None:
+        """Keep what a version that there is turned out to be, with its files."""
+        same = (version.c.dataset_id == row.dataset_id, version.c.version == row.version)
+        known = fields_of(row) | fields_of(content)
+        self._connection.execute(update(version).where(*same).values(known))
+        self.add_files(files)
+
     def get(self, dataset_id: DatasetId, number: int) -> VersionRow | None:
         """A version in whatever state; None where the number was never taken."""
         same = (version.c.dataset_id == dataset_id, version.c.version == number)
