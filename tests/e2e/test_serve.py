@@ -232,7 +232,7 @@ def test_a_signal_ends_it_cleanly_and_answers_what_waits(tmp_path: Path, by: int
     began = time.monotonic()
     assert server.stop(by) == 0
     waiting.join()
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 25
     assert answers[0].json() == {"events": [], "nextCursor": "evt_000000000000"}
     assert "Traceback" not in server.log()
 
@@ -240,11 +240,12 @@ def test_a_signal_ends_it_cleanly_and_answers_what_waits(tmp_path: Path, by: int
 def test_a_client_that_goes_away_gives_its_wait_back(tmp_path: Path) -> None:
     with served(tmp_path, "--max-waits", "1") as server:
         log = server.subscribe("ds_none")
-        for _ in range(3):
-            with pytest.raises(httpx2.ReadTimeout):
-                server.get(f"{log}/events?wait=30", timeout=0.5)
-            time.sleep(0.3)
-        assert server.get(f"{log}/events?wait=1").status_code == 200
+        with pytest.raises(httpx2.ReadTimeout):
+            server.get(f"{log}/events?wait=30", timeout=2)
+        until = time.monotonic() + 20  # by then the wait of the client that went is not over
+        while server.get(f"{log}/events?wait=1").status_code != 200:
+            assert time.monotonic() < until
+            time.sleep(0.1)
 
 
 def test_a_push_that_never_ends_does_not_hold_up_the_end(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def receiver_beside() -> Iterator[Receiver]:
         thread.join()
 
 
-def until(true: Callable[[], Any], *, within: float = 20.0) -> Any:
+def until(true: Callable[[], Any], *, within: float = 60.0) -> Any:
     """Wait for something that comes by itself."""
     end = time.monotonic() + within
     while time.monotonic() < end:

@@ -104,10 +104,10 @@ def test_an_event_ends_the_waits_on_its_log_and_no_others(api: Running) -> None:
     still = api.start("GET", f"{other}/events?wait=30")
     wait_until_waiting(api, 2)
     api.declare("ds_a")
-    assert ids(waiting.result(timeout=10)) == ["evt_000000000001"]
+    assert ids(waiting.result(timeout=60)) == ["evt_000000000001"]
     assert not still.done()
     api.declare("ds_b")
-    assert ids(still.result(timeout=10)) == ["evt_000000000001"]
+    assert ids(still.result(timeout=60)) == ["evt_000000000001"]
 
 
 def test_an_event_that_the_filter_drops_ends_the_wait_with_a_moved_cursor(api: Running) -> None:
@@ -115,7 +115,7 @@ def test_an_event_that_the_filter_drops_ends_the_wait_with_a_moved_cursor(api: R
     waiting = api.start("GET", f"{log}/events?wait=30&types=feed.dataset.stale")
     wait_until_waiting(api, 1)
     api.declare("ds_a")
-    page = waiting.result(timeout=10).json()
+    page = waiting.result(timeout=60).json()
     assert page == {"events": [], "nextCursor": "evt_000000000001"}
 
 
@@ -130,7 +130,7 @@ def test_a_key_over_its_waits_is_told_when_to_come_again(api: Running) -> None:
     others = api.staff("GET", f"{log}/events?wait=1")
     assert others.status_code == 200
     api.declare("ds_a")
-    assert [ids(wait.result(timeout=10)) for wait in waits] == [["evt_000000000001"]] * 3
+    assert [ids(wait.result(timeout=60)) for wait in waits] == [["evt_000000000001"]] * 3
     assert ids(api.get(f"{log}/events?wait=1")) == ["evt_000000000001"]
 
 
@@ -138,7 +138,7 @@ def test_closing_answers_what_waits_with_the_page_as_it_is(api: Running) -> None
     waiting = api.start("GET", f"{subscribe(api, 'ds_a')}/events?wait=30")
     wait_until_waiting(api, 1)
     api.loop.call_soon_threadsafe(api.backend.waiters.close)
-    assert waiting.result(timeout=10).json() == {"events": [], "nextCursor": START}
+    assert waiting.result(timeout=60).json() == {"events": [], "nextCursor": START}
 
 
 def test_a_wait_on_a_log_that_is_deleted_ends_at_once(api: Running) -> None:
@@ -147,4 +147,4 @@ def test_a_wait_on_a_log_that_is_deleted_ends_at_once(api: Running) -> None:
     waiting = api.start("GET", f"{log}/events?wait=30")
     wait_until_waiting(api, 1)
     assert api.send("DELETE", log).status_code == 204
-    problem(waiting.result(timeout=10), 404, "not_found")
+    problem(waiting.result(timeout=60), 404, "not_found")

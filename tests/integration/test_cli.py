@@ -103,7 +103,7 @@ def test_without_following_a_server_that_is_away_ends_the_command(server: Server
 def test_ctrl_c_ends_following_without_a_word(server: Server, tmp_path: Path) -> None:
     def waits(handler: api.Handler) -> None:
         waiting.set()
-        handler.server.stopping.wait(20)
+        handler.server.stopping.wait(60)
         page(cursor=0)(handler)
 
     waiting = threading.Event()
@@ -115,9 +115,9 @@ def test_ctrl_c_ends_following_without_a_word(server: Server, tmp_path: Path) ->
         *["feeds", "subscriptions", "events", "sub_a", "--follow"],
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert waiting.wait(20)
+        assert waiting.wait(60)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, b"", b"")
 
 
