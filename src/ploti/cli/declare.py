@@ -8,6 +8,7 @@ from typing import Annotated
 import yaml
 from cyclopts import App, Parameter
 
+from ploti.cli.building import say_progress
 from ploti.cli.datasets import Id, describe
 from ploti.cli.declarations import Declared, read_declarations
 from ploti.cli.output import Json, print_fields, print_json, print_next, print_table
@@ -111,7 +112,15 @@ def show(dataset: Id, /, *, json: Json = False) -> None:
     if json:
         print_json(found)
         return
-    print_fields(describe(found) | {"deliverable": found.deliverable})
+    building = found.building
+    print_fields(
+        describe(found)
+        | {
+            "deliverable": found.deliverable,
+            "under way": building and f"version {building.version}, since {building.since}",
+            "how far": building and say_progress(building.progress),
+        }
+    )
     print()
     print(yaml.safe_dump(found.declaration, sort_keys=False, allow_unicode=True).rstrip())
     if found.hold is not None:

@@ -7,8 +7,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ploti.cli.building import following
 from ploti.cli.datasets import Id
-from ploti.cli.output import Json, print_fields, print_json, print_next, say_counts, transfer
+from ploti.cli.output import Json, print_fields, print_json, print_next, say_counts
 from ploti.client.connection import Client
 from ploti.errors import ExitStatus
 from ploti.model.admin import Outcome, OutcomeKind
@@ -29,7 +30,7 @@ def check(
     json: Json = False,
 ) -> ExitStatus:
     """Check a dataset's source now, and wait for the outcome."""
-    with Client() as client:
+    with Client() as client, following(dataset, quiet=json):
         outcome = client.admin.check(dataset, full=full)
     return tell_outcome(dataset, outcome, json=json)
 
@@ -51,7 +52,7 @@ def push(
     """
     with (
         Client() as client,
-        transfer(f"sending {file.name}", then="building", quiet=json) as progress,
+        following(dataset, sending=file.name, quiet=json) as progress,
     ):
         outcome = client.admin.push(dataset, file, dry_run=dry_run, progress=progress)
     if dry_run and not json:

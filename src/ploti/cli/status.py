@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ploti.cli.building import say_progress
 from ploti.cli.output import Json, print_fields, print_json, print_table, text
 from ploti.client.connection import Client
 from ploti.model.admin import Status
@@ -34,8 +35,11 @@ def _print(found: Status) -> None:
     )
     print()
     print_table(
-        ["under way", "version", "since"],
-        [[each.dataset_id, each.version, each.since] for each in found.building],
+        ["under way", "version", "since", "how far"],
+        [
+            [each.dataset_id, each.version, each.since, say_progress(each.progress)]
+            for each in found.building
+        ],
         empty="No check is under way.",
     )
     print()

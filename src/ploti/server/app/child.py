@@ -11,6 +11,7 @@ from ploti.server.adapters.builder import Limits, run_child
 from ploti.server.adapters.engine.duck import DuckEngine
 from ploti.server.adapters.readers import READERS
 from ploti.server.build.candidate import Broken, BuildOrder, ExportOrder, Order, Result
+from ploti.server.build.progress import Telling
 from ploti.server.service.build_version import build_version
 from ploti.server.service.export_content import export_content
 from ploti.server.service.restore_content import restore_content
@@ -32,7 +33,7 @@ def _is_out_of_memory(error: Exception) -> bool:
     return known or (isinstance(error, OSError) and "Out of Memory Error" in str(error))
 
 
-def _do(order: Order, limits: Limits) -> Result:
+def _do(order: Order, limits: Limits, telling: Telling) -> Result:
     reads = _reads(order)
     try:
         with DuckEngine(
@@ -40,6 +41,7 @@ def _do(order: Order, limits: Limits) -> Result:
             reads=reads,
             memory_limit=limits.memory // _OF_DUCKDB,
             match_seconds=limits.match_seconds,
+            telling=telling,
         ) as engine:
             if isinstance(order, ExportOrder):
                 return export_content(order, engine=engine)

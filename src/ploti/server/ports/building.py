@@ -11,6 +11,7 @@ from ploti.model.schema import Schema
 from ploti.server.build.candidate import Base, BuiltFile, FileRole
 from ploti.server.build.diff import Box
 from ploti.server.build.matching.question import Run
+from ploti.server.build.progress import Telling
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawColumn, RawGeometry, RawKind, RawTable
 
@@ -92,6 +93,11 @@ class Engine(Protocol):
     `ploti_place(wkb, left, low, right, high)` the place of the middle of its box along a Hilbert
     curve over the box given, and `ploti_json(text)` canonical JSON, null where the text is none.
     """
+
+    @property
+    def telling(self) -> Telling:
+        """Where the build tells how far it is."""
+        ...
 
     @property
     def folder(self) -> str:

@@ -6,7 +6,15 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from ploti.model.admin import AcceptedFinding, BuildUnderWay, FailingSource, HoldState, Queue, Sizes
+from ploti.model.admin import (
+    AcceptedFinding,
+    BuildProgress,
+    BuildUnderWay,
+    FailingSource,
+    HoldState,
+    Queue,
+    Sizes,
+)
 from ploti.model.event import EventType
 from ploti.model.ids import (
     DatasetId,
@@ -222,6 +230,10 @@ class Builds(Protocol):
         """Record an attempt as open."""
         ...
 
+    def note(self, attempt_id: AttemptId, progress: BuildProgress) -> None:
+        """Keep how far an attempt's build is."""
+        ...
+
     def end(self, attempt_id: AttemptId) -> None:
         """Mark an attempt ended and to be swept; an ended one too, when what it left lost use."""
         ...
@@ -314,8 +326,8 @@ class Overview(Protocol):
         """The sources that could not be read last, the longest failing first."""
         ...
 
-    def building(self) -> list[BuildUnderWay]:
-        """The checks and pushes under way, oldest first."""
+    def building(self, dataset_id: DatasetId | None = None) -> list[BuildUnderWay]:
+        """The checks and pushes under way, of one dataset or of all, oldest first."""
         ...
 
     def sizes(self) -> Sizes:

@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from ploti.errors import SourceError
+from ploti.model.admin import BuildStage
 from ploti.model.schema import (
     FIRST,
     Geometry,
@@ -56,6 +57,7 @@ def build_version(order: BuildOrder, *, readers: Sequence[Reader], engine: Engin
     """Build what the order says; a source that cannot be read gives `Broken` with the reason."""
     try:
         state = shape_state(order, readers=readers, engine=engine)
+        engine.telling.begin(BuildStage.MATCHING, rows=state.kept.rows)
         work = _Work(state=state, order=order, engine=engine, fault=_key_fault(state, engine))
         return _first(work) if order.base is None else _next(work, order.base)
     except SourceError as error:

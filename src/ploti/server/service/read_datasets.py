@@ -15,7 +15,8 @@ def list_admin_datasets(tx: Transaction, *, cursor: str | None, limit: int) -> A
     check_limit(limit)
     found = tx.datasets.page(workspaces=(), after=dataset_cursor(cursor), limit=limit + 1)
     page, next_cursor = cut(found, limit=limit, cursor=lambda listed: listed.dataset.id)
-    shown = [show_to_staff(listed) for listed in page]
+    building = {each.dataset_id: each for each in reversed(tx.overview.building())}
+    shown = [show_to_staff(listed, building.get(listed.dataset.id)) for listed in page]
     return AdminDatasetPage(datasets=shown, next_cursor=next_cursor)
 
 
@@ -24,4 +25,4 @@ def get_admin_dataset(tx: Transaction, dataset_id: DatasetId) -> AdminDataset:
     listed = tx.datasets.listed(dataset_id, workspaces=())
     if listed is None:
         raise unknown_dataset(dataset_id)
-    return show_to_staff(listed)
+    return show_to_staff(listed, next(iter(tx.overview.building(dataset_id)), None))

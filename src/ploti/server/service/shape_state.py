@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from ploti.errors import SourceError
-from ploti.model.admin import Finding
+from ploti.model.admin import BuildStage, Finding
 from ploti.model.schema import Schema
 from ploti.server.build import diff, shape
 from ploti.server.build.candidate import Base, BuildOrder
@@ -37,7 +37,9 @@ def shape_state(order: BuildOrder, *, readers: Sequence[Reader], engine: Engine)
     Raises SourceError where it cannot be read, or does not have what the declaration names.
     """
     base = order.base.schema if order.base else None
+    engine.telling.begin(BuildStage.READING)
     raw = emptied(clean(_read(order, readers, engine), order.declaration), base)
+    engine.telling.begin(BuildStage.TYPING, rows=raw.rows)
     planned = plan_columns(raw, declaration=order.declaration, base=base)
     columns = _sampled(planned, raw, engine)
     geometry = shape.plan_geometry(raw, declaration=order.declaration, columns=columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ploti.errors import NotFound
-from ploti.model.admin import AdminDataset
+from ploti.model.admin import AdminDataset, BuildUnderWay
 from ploti.model.dataset import CurrentVersion, Dataset, HoldNotice
 from ploti.model.ids import DatasetId
 from ploti.model.wire import UNSET, Unset
@@ -66,12 +66,13 @@ def show_dataset(listed: ListedDataset, *, subscribed: bool | Unset = UNSET) -> 
     )
 
 
-def show_to_staff(listed: ListedDataset) -> AdminDataset:
-    """A dataset with its declaration."""
+def show_to_staff(listed: ListedDataset, building: BuildUnderWay | None) -> AdminDataset:
+    """A dataset with its declaration, and what is under way for it."""
     seen = show_dataset(listed)
     return AdminDataset(
         **{name: getattr(seen, name) for name in seen.__struct_fields__},
         deliverable=listed.dataset.deliverable,
+        building=building,
         declaration=as_written(listed.dataset.declaration),
     )
 

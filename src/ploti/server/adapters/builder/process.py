@@ -17,9 +17,11 @@ from typing import cast
 
 import structlog
 
-from ploti.model.wire import decode, encode
+from ploti.model.admin import BuildProgress, BuildStage
+from ploti.model.wire import encode
 from ploti.server.adapters.builder.child import say_out_of_memory
 from ploti.server.adapters.builder.limits import Limits, Task
+from ploti.server.adapters.builder.reports import Report
 from ploti.server.build.candidate import (
     Broken,
     BuildOrder,
@@ -29,6 +31,7 @@ from ploti.server.build.candidate import (
     Order,
     Result,
 )
+from ploti.server.build.progress import Tell, ignore
 
 _LOG = structlog.get_logger()
 _LONGEST_REPORT = 64 << 20
@@ -73,23 +76,28 @@ class ProcessBuilder:
         finally:
             await self._run(lambda: shutil.rmtree(folder, ignore_errors=True))
 
-    async def build(self, order: BuildOrder) -> BuildResult:
-        """Run the order and wait; a child that dies gives `Broken` with its reason."""
-        return cast("BuildResult", await self._take_turn(order))
+    async def build(self, order: BuildOrder, *, tell: Tell = ignore) -> BuildResult:
+        """Run the order and wait; a child that dies gives `Broken` with its reason.
+
+        `tell` gets word of how far the build is.
+        """
+        if self._turn.locked():
+            tell(BuildProgress(stage=BuildStage.WAITING))
+        return cast("BuildResult", await self._take_turn(order, tell))
 
     async def export(self, order: ExportOrder) -> Exported | Broken:
         """Run the order as a build is run."""
-        return cast("Exported | Broken", await self._take_turn(order))
+        return cast("Exported | Broken", await self._take_turn(order, ignore))
 
     def close(self) -> None:
         """End the thread that clears folders away."""
         self._pool.shutdown()
 
-    async def _take_turn(self, order: Order) -> Result:
+    async def _take_turn(self, order: Order, tell: Tell) -> Result:
         async with self._turn:
-            return await self._do(order)
+            return await self._do(order, tell)
 
-    async def _do(self, order: Order) -> Result:
+    async def _do(self, order: Order, tell: Tell) -> Result:
         # uvloop closes the descriptor of a pipe's file twice, and by then it may be another file's;
         # a socket it detaches.
         reading, writing = socket.socketpair()
@@ -97,7 +105,7 @@ class ProcessBuilder:
             with writing:
                 child = await self._start(order.folder, writing.fileno())
             try:
-                return await self._wait(child, order, reading)
+                return await self._wait(child, order, reading, Report(tell, limit=_LONGEST_REPORT))
             finally:
                 _kill(child)
                 await child.wait()
@@ -115,7 +123,11 @@ class ProcessBuilder:
         )
 
     async def _wait(
-        self, child: asyncio.subprocess.Process, order: Order, reading: socket.socket
+        self,
+        child: asyncio.subprocess.Process,
+        order: Order,
+        reading: socket.socket,
+        report: Report,
     ) -> Result:
         stdin, stderr = cast("_Pipes", (child.stdin, child.stderr))
         lifted = order.lifted if isinstance(order, BuildOrder) else None
@@ -123,13 +135,13 @@ class ProcessBuilder:
         stdin.write(encode(Task(limits=limits, order=order)) + b"\n")
         try:
             async with asyncio.timeout(limits.seconds), _opened(reading) as pipe:
-                report, complaint, status = await asyncio.gather(
-                    _read(pipe, _LONGEST_REPORT), _read(stderr, _LONGEST_COMPLAINT), child.wait()
+                _, complaint, status = await asyncio.gather(
+                    _listen(pipe, report), _read(stderr, _LONGEST_COMPLAINT), child.wait()
                 )
         except TimeoutError:
             return Broken(detail=self._say_too_slow())
         if status == 0:
-            return decode(report, Result)  # type: ignore[arg-type]
+            return report.result()
         return self._explain(status, complaint.decode("utf-8", "replace"), order)
 
     def _explain(self, status: int, complaint: str, order: Order) -> Broken:
@@ -160,6 +172,11 @@ async def _opened(sock: socket.socket) -> AsyncIterator[asyncio.StreamReader]:
         yield reader
     finally:
         writer.close()
+
+
+async def _listen(pipe: asyncio.StreamReader, report: Report) -> None:
+    while chunk := await pipe.read(1 << 16):
+        report.feed(chunk)
 
 
 async def _read(pipe: asyncio.StreamReader, limit: int) -> bytes:

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 from ploti.errors import SourceError
+from ploti.model.admin import BuildStage
 from ploti.model.schema import Schema
 from ploti.model.sql import literal
 from ploti.server.adapters.engine import functions, wkb
@@ -24,9 +25,13 @@ from ploti.server.build.candidate import BuiltFile, FileRole
 from ploti.server.build.diff import Box
 from ploti.server.build.limits import Limit
 from ploti.server.build.matching.question import OverBudget, Run
+from ploti.server.build.progress import Telling
 from ploti.server.ports.building import Kept, NextVersion, Written
 
 _BATCH = 100_000
+_LOOK_EVERY = 0.5
+"""Seconds from one look at DuckDB's progress to the next."""
+
 _AGAIN = 0.05
 """Seconds from one interrupt to the next."""
 
@@ -45,13 +50,16 @@ class DuckEngine:
         memory_limit: int,
         threads: int = 2,
         match_seconds: float | None = None,
+        telling: Telling | None = None,
     ) -> None:
         """Bind an engine to a folder of its own and to the files that it `reads` beside it.
 
         `memory_limit` is in bytes and DuckDB's alone: the process takes 110 to 160 MB more.
-        `match_seconds` is how long one matching may take, None for no limit.
+        `match_seconds` is how long one matching may take, None for no limit. `telling` gets word of
+        how far the build is.
         """
         self.folder = folder
+        self.telling = telling or Telling()
         self._match_seconds = match_seconds
         self._late = threading.Event()
         self._connection = _connect(folder, reads, memory_limit, threads)
@@ -130,10 +138,29 @@ class DuckEngine:
     def keep(self, sql: str, *, name: str) -> Kept:
         """Run a query once and keep its rows in a Parquet file."""
         path = Path(self.folder, f"{name}.parquet")
-        self.run(f"COPY ({sql}) TO {literal(str(path))} ({_KEPT})")
+        with self._watched():
+            self.run(f"COPY ({sql}) TO {literal(str(path))} ({_KEPT})")
         found = pq.read_metadata(path)
         relation = f"read_parquet({literal(str(path))}, file_row_number=true)"
         return Kept(relation=relation, rows=found.num_rows, nulls=_count_nulls(found))
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Tell what DuckDB says of its own progress while a statement runs."""
+        ended = threading.Event()
+        watch = threading.Thread(target=self._tell_until, args=(ended,), daemon=True)
+        watch.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watch.join()
+
+    def _tell_until(self, ended: threading.Event) -> None:
+        while not ended.wait(_LOOK_EVERY):
+            percent = self._connection.query_progress()
+            if percent > 0:
+                self.telling.reach(percent / 100)
 
     def box(self, sql: str) -> Box | None:
         """The box of the middles of the geometries of a query; None where there are none."""
@@ -142,14 +169,26 @@ class DuckEngine:
 
     def write_first(self, sql: str, *, schema: Schema, version: int) -> Written:
         """Write the snapshot of a first version, whose records come numbered in their order."""
+        self.telling.begin(BuildStage.WRITING)
         return write_first(
-            self._connection, sql, folder=Path(self.folder), schema=schema, version=version
+            self._connection,
+            sql,
+            folder=Path(self.folder),
+            schema=schema,
+            version=version,
+            telling=self.telling,
         )
 
     def write_next(self, step: NextVersion, *, schema: Schema, version: int) -> Written:
         """Write the snapshot, and the changes, of a version that follows its base."""
+        self.telling.begin(BuildStage.WRITING)
         walk = Walk(
-            self._connection, step, folder=Path(self.folder), schema=schema, version=version
+            self._connection,
+            step,
+            folder=Path(self.folder),
+            schema=schema,
+            version=version,
+            telling=self.telling,
         )
         return walk.write()
 
@@ -200,7 +239,9 @@ def _connect(
         "TimeZone = 'UTC'",
         # A `geo` key would make DuckDB give GEOMETRY, where bytes are to be compared.
         "enable_geoparquet_conversion = false",
-        "enable_progress_bar = false",
+        # Asked for from another thread; nothing is printed.
+        "enable_progress_bar = true",
+        "enable_progress_bar_print = false",
         "enable_external_access = false",
         "lock_configuration = true",
     ):

@@ -20,6 +20,7 @@ from ploti.server.adapters.engine.sealing import seal
 from ploti.server.build.candidate import FileRole
 from ploti.server.build.groups import FULL
 from ploti.server.build.layout import Layout, choose_encodings
+from ploti.server.build.progress import Telling
 from ploti.server.ports.building import Written
 
 BATCH = 30_000
@@ -27,7 +28,13 @@ BATCH = 30_000
 
 
 def write_first(
-    connection: duckdb.DuckDBPyConnection, sql: str, *, folder: Path, schema: Schema, version: int
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    *,
+    folder: Path,
+    schema: Schema,
+    version: int,
+    telling: Telling,
 ) -> Written:
     """Write the rows of a query as the snapshot of `version`, and prove it by its digest."""
     rows = Rows(connection.sql(sql).to_arrow_reader(BATCH))
@@ -40,6 +47,7 @@ def write_first(
         while first.num_rows:
             file.add(new_records(first, schema=schema, version=version, start=start))
             start += first.num_rows
+            telling.reach_rows(start)
             first = rows.take(FULL)
     return Written(
         snapshot=seal(path, role=FileRole.SNAPSHOT, format_=file_format(schema), rows=start),

@@ -34,6 +34,7 @@ from ploti.server.adapters.engine.snapshot import (
 from ploti.server.build.candidate import BuiltFile, FileRole
 from ploti.server.build.groups import FULL, group_sizes
 from ploti.server.build.layout import Layout, choose_encodings
+from ploti.server.build.progress import Telling
 from ploti.server.ports.building import NextVersion, Written
 
 _GATHERED = 40_000
@@ -99,8 +100,10 @@ class Walk:
         folder: Path,
         schema: Schema,
         version: int,
+        telling: Telling,
     ) -> None:
         self._connection = connection
+        self._telling = telling
         self._step = step
         self._folder = folder
         self._schema = schema
@@ -207,6 +210,7 @@ class Walk:
             before = pa.Table.from_batches([batch])
             back = self._take_returned(up_to=str(batch.column(RECORD_ID)[-1]))
             self._write_batch(before, touched, back, out, listed)
+            self._telling.reach_rows(out.rows)
         self._write_back(self._take_returned(up_to=None), out, listed)
 
     def _take_returned(self, *, up_to: str | None) -> pa.Table:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from ploti.model.admin import BuildProgress
 from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
 from ploti.server.adapters.store.tables import build_attempt, source_state, version_file
 from ploti.server.ports.rows import AttemptId, AttemptRow
@@ -27,6 +28,11 @@ class SqlBuilds:
         """Record an attempt as open."""
         row = fields_of(attempt) | {"state": _State.OPEN}
         self._connection.execute(insert(build_attempt).values(row))
+
+    def note(self, attempt_id: AttemptId, progress: BuildProgress) -> None:
+        """Keep how far an attempt's build is."""
+        same = build_attempt.c.id == attempt_id
+        self._connection.execute(update(build_attempt).where(same).values(progress=progress))
 
     def end(self, attempt_id: AttemptId) -> None:
         """Mark an attempt ended and to be swept; an ended one too, when what it left lost use."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, Table, case, func, select
 
 from ploti.model.admin import BuildUnderWay, FailingSource, HoldState, Queue, Sizes
+from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import value_of
 from ploti.server.adapters.store.tables import (
@@ -55,14 +56,19 @@ class SqlOverview:
         )
         return [value_of(FailingSource, row) for row in self._connection.execute(wanted).mappings()]
 
-    def building(self) -> list[BuildUnderWay]:
+    def building(self, dataset_id: DatasetId | None = None) -> list[BuildUnderWay]:
         """The checks and pushes under way, oldest first."""
         attempt = build_attempt.c
         wanted = (
-            select(attempt.dataset_id, attempt.version, attempt.started_at.label("since"))
+            select(
+                *(attempt.dataset_id, attempt.version, attempt.started_at.label("since")),
+                attempt.progress,
+            )
             .where(attempt.state == "open")
             .order_by(attempt.started_at, attempt.id)
         )
+        if dataset_id is not None:
+            wanted = wanted.where(attempt.dataset_id == dataset_id)
         return [value_of(BuildUnderWay, row) for row in self._connection.execute(wanted).mappings()]
 
     def sizes(self) -> Sizes:

@@ -16,7 +16,7 @@ from sqlalchemy import (
     text,
 )
 
-from ploti.model.admin import Finding, HoldState
+from ploti.model.admin import BuildProgress, Finding, HoldState
 from ploti.model.event import EventType, HoldReason
 from ploti.model.schema import Schema, SchemaChange
 from ploti.model.version import BucketDigest, Counts, ResyncReason
@@ -251,6 +251,7 @@ build_attempt = Table(
     Column("source_blob", String, nullable=False),
     Column("started_at", At, nullable=False),
     Column("state", String, nullable=False),
+    Column("progress", Json(BuildProgress)),
     Index("build_attempt_state", "state"),
 )
 

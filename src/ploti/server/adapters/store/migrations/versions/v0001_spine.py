@@ -232,6 +232,7 @@ def _reviews() -> None:
         _word("source_blob"),
         _word("started_at"),
         _word("state"),
+        _text("progress", null=True),
     )
     op.create_index("build_attempt_state", "build_attempt", ["state"])
 
