@@ -10,6 +10,7 @@ from ploti.model.account import PlanTerms
 from ploti.model.ids import HoldId, SubscriptionId, WebhookId, WorkspaceId
 from ploti.model.wire import Instant, Value
 from ploti.server.build.candidate import Broken, BuildOrder, BuildResult, Exported, ExportOrder
+from ploti.server.build.progress import Tell, ignore
 from ploti.server.deliver.answers import Answer
 from ploti.server.sources.source import Source
 from ploti.server.sources.validators import Validators
@@ -135,8 +136,11 @@ class Builder(Protocol):
         """An empty folder for one build, gone with all it holds when the context closes."""
         ...
 
-    async def build(self, order: BuildOrder) -> BuildResult:
-        """Run the order and wait; a child that dies gives `Broken` with its reason."""
+    async def build(self, order: BuildOrder, *, tell: Tell = ignore) -> BuildResult:
+        """Run the order and wait; a child that dies gives `Broken` with its reason.
+
+        `tell` gets word of how far the build is.
+        """
         ...
 
     async def export(self, order: ExportOrder) -> Exported | Broken:
