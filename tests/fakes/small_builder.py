@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from ploti.model import wire
+from ploti.model.admin import BuildProgress
 from ploti.model.schema import Column, Level, Schema, SchemaVersion, compare
 from ploti.model.version import BucketDigest, Counts
 from ploti.server.build.candidate import (
@@ -28,6 +29,7 @@ from ploti.server.build.candidate import (
     KeyFault,
     Unchanged,
 )
+from ploti.server.build.progress import Tell, ignore
 
 Rows = dict[str, dict[str, str]]
 
@@ -35,8 +37,9 @@ Rows = dict[str, dict[str, str]]
 class SmallBuilder:
     """Builds CSV states whose first column is the key; every value is a text.
 
-    While `gate` is closed a build waits in it, and `building` tells that one does. While it is
-    `large` it makes neither CSV nor listings, and an export of which it says how it is `broken` is.
+    Of a build it tells its `progress`. While `gate` is closed a build waits in it, and `building`
+    tells that one does. While it is `large` it makes neither CSV nor listings, and an export of
+    which it says how it is `broken` is.
     """
 
     def __init__(self) -> None:
@@ -44,6 +47,7 @@ class SmallBuilder:
         self.exports: list[ExportOrder] = []
         self.broken: str | None = None
         self.large = False
+        self.progress: list[BuildProgress] = []
         self.building = asyncio.Event()
         self.gate = asyncio.Event()
         self.gate.set()
@@ -53,8 +57,10 @@ class SmallBuilder:
         with tempfile.TemporaryDirectory() as folder:
             yield folder
 
-    async def build(self, order: BuildOrder) -> BuildResult:
+    async def build(self, order: BuildOrder, *, tell: Tell = ignore) -> BuildResult:
         self.orders.append(order)
+        for progress in self.progress:
+            tell(progress)
         self.building.set()
         await self.gate.wait()
         built = build(order)

@@ -16,6 +16,7 @@ import msgspec
 import pytest
 import uvloop
 
+from ploti.model.admin import BuildProgress, BuildStage
 from ploti.model.ids import DatasetId
 from ploti.server.adapters.builder import Limits, ProcessBuilder
 from ploti.server.build.candidate import Broken, BuildOrder, BuildResult, Unchanged
@@ -29,7 +30,7 @@ from ploti.errors import SourceError
 from ploti.server.adapters.builder import run_child
 from ploti.server.build.candidate import Unchanged
 def say(*facts): return Unchanged(state_digest=" ".join(str(fact) for fact in facts))
-def work(order, limits):
+def work(order, limits, telling):
 """
 CLOSING = "\nrun_child(work, is_out_of_memory=lambda error: isinstance(error, MemoryError))"
 
@@ -85,7 +86,9 @@ def reason(result: BuildResult) -> str:
 
 
 def test_the_child_gets_the_order_and_its_result_comes_back(make: Make) -> None:
-    result = run(build(make("return say(order.dataset_id, order.version, order.source, limits.memory)")))
+    result = run(
+        build(make("return say(order.dataset_id, order.version, order.source, limits.memory)"))
+    )
     assert said(result) == ["ds_a", "3", "state.csv", str(GIB)]
 
 
@@ -268,3 +271,42 @@ if __name__ == "__main__":
     tmp = Path(sys.argv[1])
     limits = Limits(memory=GIB, seconds=60, file_size=1 << 20)
     run(build(ProcessBuilder(tmp / "work2", entry=[str(tmp / "child.py")], limits=limits)))
+
+
+def test_what_the_child_tells_arrives_before_its_result(make: Make) -> None:
+    body = (
+        "from ploti.model.admin import BuildStage\n"
+        "telling.begin(BuildStage.READING)\n"
+        "telling.begin(BuildStage.WRITING, rows=4)\n"
+        "telling.reach_rows(1)\n"
+        "telling.reach_rows(1)\n"
+        "telling.reach_rows(4)\n"
+        "return say('x' * 300_000)"
+    )
+    told: list[BuildProgress] = []
+
+    async def told_build(builder: ProcessBuilder) -> BuildResult:
+        async with builder.folder() as folder:
+            return await builder.build(order_in(folder), tell=told.append)
+
+    assert said(run(told_build(make(body)))) == ["x" * 300_000]
+    writing = BuildProgress(stage=BuildStage.WRITING, rows=4)
+    assert told == [
+        BuildProgress(stage=BuildStage.READING),
+        writing,
+        *(msgspec.structs.replace(writing, share=share) for share in (0.25, 1.0)),
+    ]
+
+
+def test_a_build_that_waits_for_another_says_so(make: Make) -> None:
+    told: list[BuildProgress] = []
+
+    async def both(builder: ProcessBuilder) -> None:
+        async with builder.folder() as folder, builder.folder() as other:
+            first = asyncio.create_task(builder.build(order_in(folder)))
+            await asyncio.sleep(0)
+            await builder.build(order_in(other), tell=told.append)
+            await first
+
+    run(both(make("return say(1)")))
+    assert told == [BuildProgress(stage=BuildStage.WAITING)]
