@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ploti.server.sources.source import Source
 from tests.fakes.plans import ALL_OPEN
 from tests.fakes.small_builder import SmallBuilder
 
@@ -28,10 +29,9 @@ from ploti.server.service.authenticate import authenticate
 from ploti.server.service.change_subscription import create_subscription
 from ploti.server.service.check_source import Parts, check_source, push_state
 from ploti.server.service.read_events import read_events
-from ploti.server.service.read_plans import read_all_plans, read_plans
+from ploti.server.service.read_plans import read_all_plans, read_plans, with_plans
 from ploti.server.service.review_hold import discard_hold, list_holds, release_hold
 from ploti.server.service.set_up import set_up
-from ploti.server.sources.source import Source
 from ploti.server.sources.validators import Validators
 
 T = TypeVar("T")
@@ -136,15 +136,18 @@ class World:
     async def subscribe(self, *, by: Principal | None = None, **selection: Any) -> Subscription:
         new = NewSubscription(**(selection or {"datasets": [PERMITS]}))
         who = by or self.subscriber
-        reading = await self.plans_of(who)
-        return await self.write(
-            lambda tx: create_subscription(
-                *(tx, who, new),
-                id=self.ids.subscription(),
-                plans=reading,
-                now=self.clock.now(),
+
+        async def create(reading: PlanReading) -> Subscription:
+            return await self.write(
+                lambda tx: create_subscription(
+                    *(tx, who, new),
+                    id=self.ids.subscription(),
+                    plans=reading,
+                    now=self.clock.now(),
+                )
             )
-        )
+
+        return await with_plans(lambda: self.plans_of(who), create)
 
     async def plans_of(self, who: Principal) -> PlanReading:
         return await read_plans(self.store, self.plans, [who.workspace_id])

@@ -156,12 +156,29 @@ def test_what_passes_is_tried_again(
 
 
 @pytest.mark.parametrize("passing", [UNAVAILABLE, Breaks(b"{", length=100)], ids=["503", "broken"])
-def test_no_post_is_sent_twice(server: Server, client: ploti.Client, passing: api.Answer) -> None:
+def test_a_post_is_sent_again_under_the_same_idempotency_key(
+    server: Server, client: ploti.Client, passing: api.Answer
+) -> None:
     call = "POST /v1/admin/datasets/ds_a/check"
-    server.on(call, passing, Reply(OUTCOME))
-    with pytest.raises((ploti.Unavailable, ploti.TransportError)):
-        client.admin.check("ds_a")
+    server.on(call, passing, Reply(OUTCOME), Reply(OUTCOME))
+    client.admin.check("ds_a")
+    client.admin.check("ds_a")
+    first, second, third = (seen.headers["idempotency-key"] for seen in server.asked(call))
+    assert first == second != third
+
+
+def test_an_open_file_is_not_sent_twice(server: Server, client: ploti.Client) -> None:
+    call = "POST /v1/admin/datasets/ds_a/push"
+    server.on(call, UNAVAILABLE, Reply(OUTCOME))
+    with pytest.raises(ploti.Unavailable):
+        client.admin.push("ds_a", io.BytesIO(b"a"), name="a.csv")
     assert len(server.asked(call)) == 1
+
+
+def test_only_a_post_has_an_idempotency_key(server: Server, client: ploti.Client) -> None:
+    server.on(DATASET, Reply(dataset()))
+    client.feeds.datasets.show("ds_a")
+    assert "idempotency-key" not in server.seen[0].headers
 
 
 def test_what_does_not_pass_is_not_tried_again(server: Server, client: ploti.Client) -> None:

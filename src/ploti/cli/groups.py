@@ -47,6 +47,9 @@ _ploti_record_id. What is held stands in the schema _ploti. Stopped at any momen
 where it was."""
 _STATUS = "Say how far behind each dataset of a destination is, and why."
 _VERIFY = "Prove that each table equals the version that it holds, by its content digest."
+_WORKSPACES = "The accounts that own keys, subscriptions and webhooks."
+_PLANS = "Named lists of the topics and datasets that are open inside a workspace's coverage."
+_MEMBERS = "The people and services in workspaces."
 _CHECK = "Check a dataset's source now, and wait for the outcome."
 _ADMIN_STATUS = "Say how the server does: queues, failing sources, builds under way, sizes."
 _PUSH = """Upload a file as the source's new state, and wait for the outcome.
@@ -101,4 +104,9 @@ def _admin() -> App:
     admin.command("ploti.cli.status:status", name="status", help=_ADMIN_STATUS)
     admin.command("ploti.cli.again:app", name="versions", help="Versions released again.")
     admin.command("ploti.cli.holds:app", name="holds", help="Versions kept back for review.")
+    admin.command("ploti.cli.workspaces:app", name="workspaces", help=_WORKSPACES)
+    admin.command("ploti.cli.plans:app", name="plans", help=_PLANS)
+    admin.command("ploti.cli.members:app", name="members", help=_MEMBERS)
+    admin.command("ploti.cli.keys:app", name="keys", help="Members' API keys.")
+    admin.command("ploti.cli.audit:audit", name="audit", help="List what staff did, newest first.")
     return admin

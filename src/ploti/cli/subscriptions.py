@@ -133,6 +133,28 @@ def manifest(subscription: Id, /, *, json: Json = False) -> None:
 
 
 @app.command
+def preview(
+    *,
+    datasets: Datasets = None,
+    places: Places = None,
+    topics: Topics = None,
+    json: Json = False,
+) -> None:
+    """Show what a selection would deliver, and why other datasets that it matches would not be."""
+    with Client() as client:
+        found = client.feeds.subscriptions.preview(
+            datasets=datasets or (), places=places or (), topics=topics or ()
+        )
+    if json:
+        print_json(found)
+        return
+    rows = [[each, "yes", ""] for each in found.datasets]
+    rows += [[each.dataset_id, "no", each.reason.replace("_", " ")] for each in found.excluded]
+    rows += [[each, "no", "no such dataset"] for each in found.unknown]
+    print_table(["dataset", "delivered", "why not"], rows, empty="It matches no dataset.")
+
+
+@app.command
 def events(
     subscription: Id,
     /,

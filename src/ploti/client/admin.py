@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 from ploti.client import endpoints
+from ploti.client.account_endpoints import list_audit
+from ploti.client.accounts import (
+    AsyncKeys,
+    AsyncMembers,
+    AsyncPlans,
+    AsyncWorkspaces,
+    Keys,
+    Members,
+    Plans,
+    Workspaces,
+)
 from ploti.client.methods import Async, Blocking, ListMethod, method
 from ploti.client.sides import AsyncSide, BlockingSide
 
@@ -58,6 +69,7 @@ class _Admin:
     check = method(endpoints.check_dataset)
     push = method(endpoints.push_state)
     status = method(endpoints.get_status)
+    audit = ListMethod(list_audit)
 
 
 class Admin(_Admin, Blocking):
@@ -68,6 +80,10 @@ class Admin(_Admin, Blocking):
         self.datasets = AdminDatasets(side)
         self.holds = Holds(side)
         self.versions = AdminVersions(side)
+        self.workspaces = Workspaces(side)
+        self.plans = Plans(side)
+        self.members = Members(side)
+        self.keys = Keys(side)
 
 
 class AsyncAdmin(_Admin, Async):
@@ -78,3 +94,7 @@ class AsyncAdmin(_Admin, Async):
         self.datasets = AsyncAdminDatasets(side)
         self.holds = AsyncHolds(side)
         self.versions = AsyncAdminVersions(side)
+        self.workspaces = AsyncWorkspaces(side)
+        self.plans = AsyncPlans(side)
+        self.members = AsyncMembers(side)
+        self.keys = AsyncKeys(side)

@@ -61,11 +61,11 @@ class Call(Generic[T]):
 
     @property
     def repeatable(self) -> bool:
-        """Whether sending it twice does no more than sending it once.
+        """Whether it can be sent again, and then does no more than once.
 
-        No POST is: the server keeps no `Idempotency-Key` yet.
+        A POST goes with an `Idempotency-Key`; an open file is read only once.
         """
-        return self.method != "POST"
+        return not isinstance(self.body, Upload) or isinstance(self.body.source, str)
 
 
 @dataclass(frozen=True, slots=True)

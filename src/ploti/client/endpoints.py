@@ -40,7 +40,13 @@ from ploti.model.ids import START, DatasetId, EventId
 from ploti.model.manifest import Manifest
 from ploti.model.page import ChangePage, DatasetPage, EventPage, SubscriptionPage, VersionPage
 from ploti.model.schema import SchemaDocument
-from ploti.model.subscription import NewSubscription, Subscription, SubscriptionPatch
+from ploti.model.subscription import (
+    NewSubscription,
+    Preview,
+    Selection,
+    Subscription,
+    SubscriptionPatch,
+)
 from ploti.model.version import ChangeRow, Version, VersionDigest, VersionSummary
 from ploti.model.wire import UNSET, Value, decode, encode
 
@@ -162,6 +168,24 @@ def create_subscription(
         path=path("feeds", "subscriptions"),
         body=encode(new),
         read=reads(Subscription),
+    )
+
+
+def preview_selection(
+    *,
+    datasets: Iterable[str] = (),
+    places: Iterable[str] = (),
+    topics: Iterable[str] = (),
+) -> Call[Preview]:
+    """What a selection would deliver, and why other datasets that it matches would not be."""
+    wanted = Selection(
+        places=[*places], topics=[*topics], datasets=[DatasetId(id_) for id_ in datasets]
+    )
+    return Call(
+        method="POST",
+        path=path("feeds", "subscriptions", "preview"),
+        body=encode(wanted),
+        read=reads(Preview),
     )
 
 

@@ -34,6 +34,7 @@ class _Subscriptions:
     update = method(endpoints.update_subscription)
     delete = method(endpoints.delete_subscription)
     manifest = method(endpoints.get_manifest)
+    preview = method(endpoints.preview_selection)
     events = ListMethod(endpoints.list_events)
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from ploti.client.bodies import open_body
 from ploti.client.calls import Answer, Call, Upload
+from ploti.client.chance import request_name
 from ploti.client.config import Access, read_access
 from ploti.client.problems import Broken, pause_after, read_refusal
 from ploti.errors import PlotiError, TransportError
@@ -52,7 +53,7 @@ class Transport:
         seconds = (self._timeout if call.timeout is None else call.timeout) + call.extra
         try:
             with anyio.fail_after(seconds):
-                return await self._persist(call)
+                return await self._persist(call, _name_of(call))
         except TimeoutError as error:
             raise TransportError(f"no answer from {self._url} within {seconds:g} s") from error
 
@@ -78,11 +79,11 @@ class Transport:
             http, self._http = self._http, None
             await http.aclose()
 
-    async def _persist(self, call: Call[T]) -> T:
+    async def _persist(self, call: Call[T], name: dict[str, str]) -> T:
         attempt = 1
         while True:
             try:
-                return await self._try(call)
+                return await self._try(call, name)
             except PlotiError as error:
                 pause = pause_after(error, attempt, chance=_chance())
                 if pause is None or not call.repeatable or not _in_time(pause):
@@ -90,9 +91,9 @@ class Transport:
             await anyio.sleep(pause)
             attempt += 1
 
-    async def _try(self, call: Call[T]) -> T:
+    async def _try(self, call: Call[T], name: dict[str, str]) -> T:
         async with AsyncExitStack() as stack:
-            request = await self._request(call, stack)
+            request = await self._request(call, stack, name)
             response = await stack.enter_async_context(self._answer(request))
             answer = await read_answer(response)
         if answer.status >= 400:
@@ -105,8 +106,10 @@ class Transport:
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise TransportError(f"{self._url} gave an unreadable answer: {error}") from error
 
-    async def _request(self, call: Call[T], stack: AsyncExitStack) -> httpx2.Request:
-        headers = {"Authorization": f"Bearer {self._opened().key}"}
+    async def _request(
+        self, call: Call[T], stack: AsyncExitStack, name: dict[str, str]
+    ) -> httpx2.Request:
+        headers = {"Authorization": f"Bearer {self._opened().key}"} | name
         content: bytes | AsyncIterator[bytes] | None
         if isinstance(call.body, Upload):
             body = await stack.enter_async_context(open_body(call.body))
@@ -193,6 +196,11 @@ def _refusing_malformed(url: str) -> Iterator[None]:
         yield
     except httpx2.InvalidURL as error:
         raise TransportError(f"'{url}' is no address: {error}") from error
+
+
+def _name_of(call: Call[T]) -> dict[str, str]:
+    """The header by which the server knows all tries of a call that makes something."""
+    return {"Idempotency-Key": request_name()} if call.method == "POST" else {}
 
 
 def _limits(silence: float | None) -> httpx2.Timeout:

@@ -8,7 +8,16 @@ from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp
 
 from ploti.model.wire import Instant, encode
-from ploti.server.api import admin, datasets, events, files, health, subscriptions, webhooks
+from ploti.server.api import (
+    accounts,
+    admin,
+    datasets,
+    events,
+    files,
+    health,
+    subscriptions,
+    webhooks,
+)
 from ploti.server.api.auth import find_caller
 from ploti.server.api.backend import Backend
 from ploti.server.api.ending import with_end
@@ -20,6 +29,7 @@ from ploti.server.api.repeats import Repeated, answer_again
 
 _ROUTES = (
     *(datasets.ROUTER, subscriptions.ROUTER, events.ROUTER, webhooks.ROUTER, admin.ROUTER),
+    accounts.ROUTER,
     *(health.get_health, health.get_readiness, files.get_file),
 )
 

@@ -7,7 +7,6 @@ import hashlib
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any, TypeVar
 
 from litestar import Request, Response
@@ -21,13 +20,11 @@ from ploti.server.membership.principal import Principal
 from ploti.server.ports.outside import Sealer
 from ploti.server.ports.rows import AnswerRow
 from ploti.server.ports.store import Transaction
+from ploti.server.service.prune_old import ANSWERS_KEPT
 
 T = TypeVar("T")
 
 HEADER = "idempotency-key"
-KEPT = timedelta(hours=24)
-"""How long an answer is kept for the request to come again."""
-
 _NAME = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -83,7 +80,7 @@ class Repeats:
 
     def check(self, tx: Transaction, who: Principal, again: Again, *, now: Instant) -> None:
         """Raise Repeated where this was done; Conflict where the name was another request's."""
-        kept = tx.answers.find(who.key_id, again.name, since=Instant.of(now - KEPT))
+        kept = tx.answers.find(who.key_id, again.name, since=Instant.of(now - ANSWERS_KEPT))
         if kept is not None:
             _check_same(again, kept.request)
             raise Repeated(self.sealer.open(kept.answer))

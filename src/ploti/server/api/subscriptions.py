@@ -10,13 +10,20 @@ from ploti.errors import Code
 from ploti.model.ids import SubscriptionId
 from ploti.model.manifest import Manifest
 from ploti.model.page import SubscriptionPage
-from ploti.model.subscription import NewSubscription, Subscription, SubscriptionPatch
+from ploti.model.subscription import (
+    NewSubscription,
+    Preview,
+    Selection,
+    Subscription,
+    SubscriptionPatch,
+)
 from ploti.server.api.auth import PERMISSION, Caller
 from ploti.server.api.backend import Backend
 from ploti.server.api.openapi import BODY, PROBLEMS
 from ploti.server.api.params import PAGE, Cursor, Limit
 from ploti.server.membership.principal import FEEDS
 from ploti.server.service import change_subscription, read_manifest, read_subscriptions
+from ploti.server.service import preview_selection as preview
 
 _ONE = {PROBLEMS: (Code.NOT_FOUND,)}
 
@@ -46,6 +53,13 @@ async def list_subscriptions(
     return await caller.read(
         lambda tx, who: read_subscriptions.list_subscriptions(tx, who, cursor=cursor, limit=limit)
     )
+
+
+@post("/preview", status_code=200, opt={BODY: Selection})
+async def preview_selection(caller: NamedDependency[Caller]) -> Preview:
+    """What a selection would deliver, and why other datasets that it matches would not be."""
+    wanted = await caller.body(Selection)
+    return await caller.look(lambda tx, reader: preview.preview_selection(tx, reader, wanted))
 
 
 @get("/{subscription:str}", opt=_ONE)
@@ -110,7 +124,7 @@ ROUTER = Router(
     "/v1/feeds/subscriptions",
     route_handlers=[
         *(create_subscription, list_subscriptions, get_subscription, update_subscription),
-        *(delete_subscription, get_manifest),
+        *(delete_subscription, get_manifest, preview_selection),
     ],
     opt={PERMISSION: FEEDS},
     tags=["subscriptions"],

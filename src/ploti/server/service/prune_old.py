@@ -12,6 +12,9 @@ from ploti.server.service.show_version import LINKS_LAST
 KEPT = timedelta(days=90)
 """How long events and files are kept (R-125 to R-127)."""
 
+ANSWERS_KEPT = timedelta(hours=24)
+"""How long an answer is kept for its request to come again (contract, 'Every list')."""
+
 EVERY = timedelta(days=1)
 MOST = timedelta(days=2)
 """What one run takes at most, and how far a clock may go between two runs."""
@@ -33,6 +36,7 @@ def prune(tx: Transaction, *, now: Instant) -> str | None:
     Files go an hour after the last link to them has expired.
     """
     tx.jobs.put(JobKind.PRUNE, "", at=Instant.of(now + EVERY))
+    tx.answers.prune(before=Instant.of(now - ANSWERS_KEPT))
     last = tx.retention.last_run()
     stopped = _jump(last, tx.retention.newest_event(), now=now)
     edge = _edge(last, now=now)

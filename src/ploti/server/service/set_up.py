@@ -10,9 +10,7 @@ from ploti.server.ports.outside import Ids
 from ploti.server.ports.rows import KeyRow, MemberRow, WorkspaceRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.authenticate import key_digest
-
-SHOWN = 12
-"""Letters of a key that its list may show."""
+from ploti.server.service.manage_members import SHOWN
 
 
 class NewKeys(Value, kw_only=True):

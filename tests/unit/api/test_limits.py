@@ -1,0 +1,78 @@
+"""How many requests a sender may send."""
+
+import math
+
+import pytest
+
+from ploti.errors import RateLimited
+from ploti.server.api.limits import RateLimits
+
+
+class Hand:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.at = 100.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+def taken(limits: RateLimits, digest: str | None, *, address: str = "10.0.0.1") -> int:
+    """How many requests pass until one is too many."""
+    count = 0
+    while True:
+        try:
+            limits.take(digest, address=address)
+        except RateLimited:
+            return count
+        count += 1
+
+
+def test_a_key_has_a_burst_and_then_its_rate() -> None:
+    clock = Hand()
+    limits = RateLimits(rate=50, public_rate=1, clock=clock)
+    limits.admitted("a")
+    assert taken(limits, "a") == 100
+    clock.at += 1
+    assert taken(limits, "a") == 50
+    clock.at += 1000
+    assert taken(limits, "a") == 100
+
+
+def test_one_too_many_is_told_how_long_to_wait() -> None:
+    clock = Hand()
+    limits = RateLimits(rate=2, public_rate=1, clock=clock)
+    limits.admitted("a")
+    taken(limits, "a")
+    with pytest.raises(RateLimited) as refused:
+        limits.take("a", address="")
+    pause = refused.value.retry_after or 0
+    assert math.isclose(pause, 0.5)
+    clock.at += pause
+    limits.take("a", address="")
+
+
+def test_keys_are_counted_apart_and_addresses_too() -> None:
+    limits = RateLimits(rate=5, public_rate=3, clock=Hand())
+    limits.admitted("a")
+    limits.admitted("b")
+    assert [taken(limits, "a"), taken(limits, "b")] == [10, 10]
+    assert [taken(limits, None, address="10.0.0.1"), taken(limits, None, address="10.0.0.2")] == [
+        *(6, 6)
+    ]
+
+
+def test_guesses_of_keys_count_for_their_address() -> None:
+    limits = RateLimits(rate=50, public_rate=3, clock=Hand())
+    for number in range(6):
+        limits.take(f"guess {number}", address="10.0.0.1")
+    with pytest.raises(RateLimited):
+        limits.take("guess 6", address="10.0.0.1")
+
+
+def test_what_is_remembered_of_senders_has_a_bound() -> None:
+    limits = RateLimits(rate=5, public_rate=5, clock=Hand())
+    for number in range(20_000):
+        limits.take(None, address=str(number))
+    assert len(limits._addresses._left) == 10_000
