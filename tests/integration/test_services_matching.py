@@ -14,15 +14,20 @@ from msgspec.structs import replace
 from tests.fakes.world import PERMITS, World, play, table
 from tests.unit.matching.tables import permits
 
-from ploti.errors import Conflict
-from ploti.model.admin import HoldState, OutcomeKind
+from ploti.errors import Conflict, InvalidInput
+from ploti.model.admin import HoldState, Outcome, OutcomeKind, ProposalState
 from ploti.model.event import HoldReason
-from ploti.model.version import Counts
+from ploti.model.ids import ProposalId
+from ploti.model.version import Counts, ResyncReason
 from ploti.model.wire import Instant
 from ploti.server.adapters.builder import Limits, ProcessBuilder
 from ploti.server.build.candidate import FileRole
+from ploti.server.membership.principal import Reader
 from ploti.server.service.match_again import match_held
+from ploti.server.service.propose_ids import list_proposals, propose_replacement, reject_proposal
+from ploti.server.service.read_version import get_version
 from ploti.server.service.rebuild_version import rebuild_version
+from ploti.server.service.replace_ids import approve_proposal
 from ploti.server.service.restore_version import restore_version
 
 Play = Callable[[Callable[[World], Awaitable[None]]], None]
@@ -123,27 +128,26 @@ def test_a_newer_state_is_matched_to_the_version_whose_restoring_is_held_s19_s21
     async def story(world: World) -> None:
         await world.declare(holds={"max_id_turnover": "off"})
         subscription = await world.subscribe()
-        other = "id,kind,sort"
-        await world.push(table({"a": "deck,1", "b": "pool,1"}, columns=other))
+        wide = "id,kind,sort"
+        await world.push(table({"a": "deck", "b": "pool"}))
         first = await ids(world, 1)
-        await world.push(table({"b": "pool"}))
-        (hold,) = await world.holds(HoldState.OPEN)
-        await world.release(hold.id)
+        await world.push(table({"b": "pool,1"}, columns=wide))
         world.clock.moment = Instant.of(world.clock.moment + 100 * DAYS)
-        await world.push(table({"a": "deck", "b": "pool", "c": "shed"}))
+        await world.push(table({"a": "deck,1", "b": "pool,1", "c": "shed,1"}, columns=wide))
         third = await ids(world, 3)
         assert third["a"] != first["a"]
         held = await restore_version(world.parts, PERMITS, 1)
         assert held.outcome is OutcomeKind.HELD
-        newer = await world.push(table({"a": "barn", "b": "pool", "c": "shed", "d": "den"}))
+        state = {"a": "barn,1", "b": "pool,1", "c": "shed,1", "d": "den,1"}
+        newer = await world.push(table(state, columns=wide))
         assert newer.counts == Counts(added=2, changed=0, removed=1)
         now = await ids(world, 5)
         assert {"a": now["a"], "b": now["b"]} == first
         assert (now["c"], now["d"]) == (third["c"], "rec_000000050000000000")
         assert (await world.told(subscription.id))[-2:] == [
-            *(("delayed", 3, "data_check"), ("resync_required", 5, "previous_unavailable")),
+            *(("delayed", 3, "schema_review"), ("resync_required", 5, "previous_unavailable")),
         ]
-        await world.push(table({"a": "barn", "b": "pool", "c": "shed"}))
+        await world.push(table({**state, "b": "barn,1"}, columns=wide))
         assert (await world.told(subscription.id))[-1] == ("updated", 6)
 
     run(story)
@@ -185,3 +189,124 @@ def test_release_of_a_version_that_ran_over_its_budget_matches_it_s26_r075(
         assert again.hold.reason is HoldReason.PROCESSING
 
     play(tmp_path, story, builder=builder)
+
+
+async def replace_ids(world: World, *, column: str | None = None) -> Outcome:
+    """Propose to replace the dataset's ids, and approve it."""
+    now, new = world.clock.now(), ProposalId(world.ids.token("prop_"))
+    proposal = await world.write(
+        lambda tx: propose_replacement(
+            tx, PERMITS, column=column, proposal_id=new, by=world.staff, now=now
+        )
+    )
+    return await approve_proposal(world.parts, proposal.id, by=world.staff, note="as agreed")
+
+
+async def id_map(world: World, number: int) -> dict[str, str]:
+    """The id map of a version, as its files have it."""
+    now = world.clock.now()
+    reader = Reader(workspaces=[world.subscriber.workspace_id])
+    version = await world.read(
+        lambda tx: get_version(
+            *(tx, reader, PERMITS, number), format="geoparquet", blobs=world.blobs, now=now
+        )
+    )
+    assert version.reason is ResyncReason.RECORD_IDS_CHANGED
+    assert version.files.id_map is not None
+    files = await world.read(lambda tx: tx.versions.files(PERMITS, number))
+    (listed,) = [f for f in files if f.role is FileRole.ID_MAP and f.format == "parquet"]
+    assert version.files.id_map[0].rows == listed.rows
+    async with world.blobs.local(listed.blob) as path:
+        return dict(duckdb.read_parquet(path).fetchall())
+
+
+def test_replaced_ids_are_a_version_to_load_with_a_map_r059_r060_r104_s24_s25(run: Play) -> None:
+    async def story(world: World) -> None:
+        await world.declare(check_every="24h")
+        subscription = await world.subscribe()
+        await world.push(table({"b": "deck", "a": "pool"}))
+        await world.push(table({"b": "deck", "a": "pool", "c": "shed"}))
+        before = await ids(world, 2)
+        outcome = await replace_ids(world)
+        assert (outcome.outcome, outcome.version) == (OutcomeKind.RELEASED, 3)
+        assert outcome.counts == Counts(added=0, changed=0, removed=0)
+        after = await ids(world, 3)
+        assert sorted(after.values()) == [f"rec_00000003{n:010d}" for n in range(3)]
+        assert await id_map(world, 3) == {before[key]: after[key] for key in before}
+        assert (await world.told(subscription.id))[-1] == (
+            *("resync_required", 3, "record_ids_changed"),
+        )
+        same = await world.push(table({"b": "deck", "a": "pool", "c": "shed"}))
+        assert same.outcome is OutcomeKind.UNCHANGED
+        await world.push(table({"b": "deck", "a": "barn", "d": "den"}))
+        assert (await world.told(subscription.id))[-1] == ("updated", 4)
+        now = await ids(world, 4)
+        assert {key: now[key] for key in "ab"} == {key: after[key] for key in "ab"}
+        await world.push(table({"a": "barn", "b": "deck", "c": "shed"}))
+        assert (await ids(world, 5))["c"] == after["c"]
+
+    run(story)
+
+
+def test_ids_follow_a_column_that_tells_every_record_apart(run: Play) -> None:
+    async def story(world: World) -> None:
+        await world.declare(columns={"n": "int64"})
+        await world.push(table({"a": "7,x", "b": "30,x", "c": "4,"}, columns="id,n,kind"))
+        with pytest.raises(InvalidInput, match="no column"):
+            await replace_ids(world, column="m")
+        with pytest.raises(Conflict, match="1 records have no value in it, and 1 of its values"):
+            await replace_ids(world, column="kind")
+        await replace_ids(world, column="n")
+        ordered = {key: int(id_[-10:]) for key, id_ in (await ids(world, 2)).items()}
+        assert ordered == {"c": 0, "a": 1, "b": 2}
+
+    run(story)
+
+
+def test_what_was_replaced_stays_replaced_in_what_is_restored_s23(run: Play) -> None:
+    async def story(world: World) -> None:
+        await world.declare(holds={"max_id_turnover": "off"})
+        subscription = await world.subscribe()
+        await world.push(table({"a": "deck", "b": "pool", "c": "shed"}))
+        first = await ids(world, 1)
+        await replace_ids(world)
+        second = await ids(world, 2)
+        await world.push(table({"a": "deck", "d": "barn"}))
+        await replace_ids(world)
+        fourth = await ids(world, 4)
+        outcome = await restore_version(world.parts, PERMITS, 1)
+        assert outcome.counts == Counts(added=2, changed=0, removed=1)
+        now = await ids(world, 5)
+        assert now == {"a": fourth["a"], "b": second["b"], "c": second["c"]}
+        assert not set(now.values()) & set(first.values())
+        assert (await world.told(subscription.id))[-1] == (
+            *("resync_required", 5, "previous_unavailable"),
+        )
+        again = await rebuild_version(world.parts, PERMITS)
+        assert (again.outcome, again.version) == (OutcomeKind.RELEASED, 6)
+        assert await ids(world, 6) == now
+
+    run(story)
+
+
+def test_while_a_version_waits_no_ids_are_replaced_and_a_proposal_is_decided_once(
+    run: Play,
+) -> None:
+    async def story(world: World) -> None:
+        await world.declare()
+        await world.push(table({"a": "deck"}))
+        await world.push(table({"a": "deck"}, columns="id,sort"))
+        with pytest.raises(Conflict, match="release or discard hold_"):
+            await replace_ids(world)
+        (open_,) = (
+            await world.read(lambda tx: list_proposals(tx, PERMITS, cursor=None, limit=9))
+        ).proposals
+        now = world.clock.now()
+        done = await world.write(
+            lambda tx: reject_proposal(tx, open_.id, by=world.staff, note="no", now=now)
+        )
+        assert (done.state, done.note) == (ProposalState.REJECTED, "no")
+        with pytest.raises(Conflict, match="was rejected already"):
+            await approve_proposal(world.parts, open_.id, by=world.staff, note="")
+
+    run(story)

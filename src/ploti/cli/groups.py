@@ -104,6 +104,9 @@ def _admin() -> App:
     admin.command("ploti.cli.status:status", name="status", help=_ADMIN_STATUS)
     admin.command("ploti.cli.again:app", name="versions", help="Versions released again.")
     admin.command("ploti.cli.holds:app", name="holds", help="Versions kept back for review.")
+    admin.command(
+        "ploti.cli.ids:app", name="ids", help="Record ids, and proposals to replace them."
+    )
     admin.command("ploti.cli.workspaces:app", name="workspaces", help=_WORKSPACES)
     admin.command("ploti.cli.plans:app", name="plans", help=_PLANS)
     admin.command("ploti.cli.members:app", name="members", help=_MEMBERS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ploti.client import endpoints
+from ploti.client import endpoints, id_endpoints
 from ploti.client.account_endpoints import list_audit
 from ploti.client.accounts import (
     AsyncKeys,
@@ -52,6 +52,21 @@ class AsyncHolds(_Holds, Async):
     """Versions kept back for review."""
 
 
+class _Ids:
+    proposals = ListMethod(id_endpoints.list_proposals)
+    replace = method(id_endpoints.propose_replacement)
+    approve = method(id_endpoints.approve_proposal)
+    reject = method(id_endpoints.reject_proposal)
+
+
+class Ids(_Ids, Blocking):
+    """Record ids, and proposals to replace them."""
+
+
+class AsyncIds(_Ids, Async):
+    """Record ids, and proposals to replace them."""
+
+
 class _AdminVersions:
     rebuild = method(endpoints.rebuild_version)
     restore = method(endpoints.restore_version)
@@ -79,6 +94,7 @@ class Admin(_Admin, Blocking):
         super().__init__(side)
         self.datasets = AdminDatasets(side)
         self.holds = Holds(side)
+        self.ids = Ids(side)
         self.versions = AdminVersions(side)
         self.workspaces = Workspaces(side)
         self.plans = Plans(side)
@@ -93,6 +109,7 @@ class AsyncAdmin(_Admin, Async):
         super().__init__(side)
         self.datasets = AsyncAdminDatasets(side)
         self.holds = AsyncHolds(side)
+        self.ids = AsyncIds(side)
         self.versions = AsyncAdminVersions(side)
         self.workspaces = AsyncWorkspaces(side)
         self.plans = AsyncPlans(side)

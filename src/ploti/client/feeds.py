@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ploti.client import endpoints, files
+from ploti.client import endpoints, files, id_maps
 from ploti.client.methods import Async, Blocking, ListMethod, Method, method
 from ploti.client.sides import AsyncSide, BlockingSide
 
@@ -46,17 +46,23 @@ class AsyncSubscriptions(_Subscriptions, Async):
     """Subscriptions, with their manifests and logs."""
 
 
-class Feeds:
+class _Feeds:
+    id_map = Method(id_maps.id_map)
+
+
+class Feeds(_Feeds, Blocking):
     """Data Feeds."""
 
     def __init__(self, side: BlockingSide) -> None:
+        super().__init__(side)
         self.datasets = Datasets(side)
         self.subscriptions = Subscriptions(side)
 
 
-class AsyncFeeds:
+class AsyncFeeds(_Feeds, Async):
     """Data Feeds."""
 
     def __init__(self, side: AsyncSide) -> None:
+        super().__init__(side)
         self.datasets = AsyncDatasets(side)
         self.subscriptions = AsyncSubscriptions(side)

@@ -21,7 +21,7 @@ from ploti.client.transport import Transport, origin, read_answer
 from ploti.errors import PlotiError, SyncError
 from ploti.model.version import File
 
-Role = Literal["snapshot", "changes", "schema"]
+Role = Literal["snapshot", "changes", "schema", "id_map"]
 
 BLOCK = 128 * 1024
 """Bytes that are waited for, written and hashed at a time."""
@@ -80,8 +80,8 @@ async def download(
 ) -> Path:
     """Download a file of a version (left out: of the current one) to the path `to`.
 
-    `role` is `snapshot`, `changes` or `schema`; `format` is `geoparquet` (without geometry plain
-    `parquet`) or `csv`. The bytes are checked against the version's sha256 before the file has its
+    `role` is `snapshot`, `changes`, `id_map` or `schema`; `format` is `geoparquet` (without geometry
+    plain `parquet`) or `csv`. The bytes are checked against the version's sha256 before the file has its
     name; a broken download is resumed, and expired links are asked for anew.
 
     Raises:
@@ -113,7 +113,12 @@ class _Wanted:
             get_version(self.dataset_id, self.version, format=self.format, patience=patience)
         )
         kept = version.files
-        by_role = {"snapshot": kept.snapshot, "changes": kept.changes, "schema": [kept.schema]}
+        by_role = {
+            "snapshot": kept.snapshot,
+            "changes": kept.changes,
+            "schema": [kept.schema],
+            "id_map": kept.id_map,
+        }
         files = by_role[self.role]
         if not files:
             raise MissingFile(f"{self}: there is no such file; load the current version's snapshot")

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from ploti.model.dataset import Dataset
 from ploti.model.event import HoldReason
-from ploti.model.ids import DatasetId, HoldId
+from ploti.model.ids import DatasetId, HoldId, ProposalId
 from ploti.model.schema import SchemaChange
 from ploti.model.version import Counts
 from ploti.model.wire import Instant, Value
@@ -115,6 +115,59 @@ class HoldPage(Value, kw_only=True):
 
     holds: list[Hold]
     next_cursor: str | None
+
+
+class ProposalKind(StrEnum):
+    """What is proposed: all ids dealt anew, or ids given back to records that go on."""
+
+    REPLACE = "replace"
+    CONTINUE = "continue"
+
+
+class ProposalState(StrEnum):
+    """Where a proposal stands; one of a matching waits for its version to be released."""
+
+    WAITING = "waiting"
+    OPEN = "open"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+
+
+class Proposal(Value, kw_only=True):
+    """A proposal to replace record ids, of `version`, for staff to decide.
+
+    `records` is how many ids it would change, `column` whose order they would follow. Of records
+    that may go on, `estimate` is the share that is likely to be false, and each example shows a
+    row as it was and as it is.
+    """
+
+    id: ProposalId
+    dataset_id: DatasetId
+    kind: ProposalKind
+    state: ProposalState
+    version: int
+    column: str | None
+    records: int
+    estimate: float | None
+    examples: list[str]
+    made_at: Instant
+    made_by: str | None
+    decided_at: Instant | None
+    decided_by: str | None
+    note: str | None
+
+
+class ProposalPage(Value, kw_only=True):
+    """Proposals of a dataset, newest first."""
+
+    proposals: list[Proposal]
+    next_cursor: str | None
+
+
+class NewReplacement(Value, kw_only=True):
+    """The body that proposes to replace a dataset's ids; `from` is a column, or left out."""
+
+    from_: str | None = None
 
 
 class Decision(Value, kw_only=True):

@@ -14,6 +14,7 @@ SubscriptionId = NewType("SubscriptionId", str)
 EventId = NewType("EventId", str)
 RecordId = NewType("RecordId", str)
 HoldId = NewType("HoldId", str)
+ProposalId = NewType("ProposalId", str)
 WebhookId = NewType("WebhookId", str)
 DeliveryId = NewType("DeliveryId", str)
 

@@ -15,6 +15,7 @@ from ploti.server.api import (
     events,
     files,
     health,
+    ids,
     subscriptions,
     webhooks,
 )
@@ -30,6 +31,7 @@ from ploti.server.api.repeats import Repeated, answer_again
 _ROUTES = (
     *(datasets.ROUTER, subscriptions.ROUTER, events.ROUTER, webhooks.ROUTER, admin.ROUTER),
     accounts.ROUTER,
+    ids.ROUTER,
     *(health.get_health, health.get_readiness, files.get_file),
 )
 

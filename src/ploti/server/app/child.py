@@ -14,6 +14,7 @@ from ploti.server.build.candidate import Broken, BuildOrder, ExportOrder, Order,
 from ploti.server.build.progress import Telling
 from ploti.server.service.build_version import build_version
 from ploti.server.service.export_content import export_content
+from ploti.server.service.replace_content import replace_content
 from ploti.server.service.restore_content import restore_content
 
 _OF_DUCKDB = 2
@@ -45,6 +46,8 @@ def _do(order: Order, limits: Limits, telling: Telling) -> Result:
         ) as engine:
             if isinstance(order, ExportOrder):
                 return export_content(order, engine=engine)
+            if order.replaces is not None and order.base is not None:
+                return replace_content(order, order.replaces, order.base, engine=engine)
             if order.restores is not None and order.base is not None:
                 return restore_content(order, order.restores, order.base, engine=engine)
             return build_version(order, readers=READERS, engine=engine)
@@ -56,8 +59,7 @@ def _do(order: Order, limits: Limits, telling: Telling) -> Result:
 
 def _reads(order: Order) -> list[str]:
     if isinstance(order, BuildOrder):
-        bases = (order.base, order.matched_to)
-        return [order.source, *(path for base in bases if base for path in base.files)]
+        return order.reads
     return [file.path for file in order.files]
 
 

@@ -17,15 +17,18 @@ from ploti.server.sources.declaration import Declaration
 class FileRole(StrEnum):
     """What a file of a version is.
 
-    `listing` is the changes as JSON lines for the API's pages. `gone` is never shown: the records
-    removed lately, whose keys give them their ids again.
+    `listing` is the changes as JSON lines for the API's pages. Two are never shown: `gone` are the
+    records removed lately, whose keys give them their ids again, and `links` what may go on under
+    other ids, for staff.
     """
 
     SNAPSHOT = "snapshot"
     CHANGES = "changes"
     SCHEMA = "schema"
     LISTING = "listing"
+    ID_MAP = "id_map"
     GONE = "gone"
+    LINKS = "links"
 
 
 class Base(Value, kw_only=True):
@@ -48,13 +51,22 @@ class Base(Value, kw_only=True):
         return [self.snapshot, *([self.gone] if self.gone else [])]
 
 
+class Replacement(Value, kw_only=True):
+    """How ids are replaced: dealt anew, in the order of a column, or as the file `links` says."""
+
+    column: str | None = None
+    links: str | None = None
+
+
 class BuildOrder(Value, kw_only=True, tag="build"):
     """One build: `version` is the number that the candidate takes if it is released or held.
 
     With `always` it is a version to load, even where nothing differs; `restores` is the older
     version of which the source is the snapshot, and whose content the candidate takes (S-23).
     The state is matched to the records of `matched_to` where that is not the base (S-21).
-    `lifted` is the limit that does not bind this build's matching (S-26).
+    With `replaces` the candidate has the base's records, under other ids. `id_maps` are those of
+    the versions after the one that is restored or matched to, oldest first: what was replaced since
+    stays replaced (S-23). `lifted` is the limit that does not bind this build's matching (S-26).
     A record removed in the version `gone_since` or later has its id again when its key comes back.
     `source` is the path of the fetched bytes, `source_name` what they were called (`a.csv`), and
     `folder` an empty folder of the child's own, in which it leaves the candidate's files.
@@ -71,7 +83,21 @@ class BuildOrder(Value, kw_only=True, tag="build"):
     restores: Base | None = None
     matched_to: Base | None = None
     gone_since: int = 0
+    replaces: Replacement | None = None
+    id_maps: list[str] = []
     lifted: Limit | None = None
+
+    @property
+    def reads(self) -> list[str]:
+        """What the child may read."""
+        bases = [base for base in (self.base, self.matched_to) if base]
+        links = self.replaces.links if self.replaces else None
+        return [
+            self.source,
+            *(path for base in bases for path in base.files),
+            *([links] if links else []),
+            *self.id_maps,
+        ]
 
     @property
     def start(self) -> Base | None:
@@ -106,6 +132,17 @@ class KeyFault(Value, kw_only=True):
     examples: list[str]
 
 
+class Proposed(Value, kw_only=True):
+    """Records that may go on under other ids: how many, and pairs of rows as examples.
+
+    `estimate` is the share of them that is likely to be false, None where nothing tells.
+    """
+
+    records: int
+    estimate: float | None
+    examples: list[str]
+
+
 class Candidate(Value, kw_only=True, tag="candidate"):
     """A built state, not yet decided.
 
@@ -125,6 +162,7 @@ class Candidate(Value, kw_only=True, tag="candidate"):
     files: list[BuiltFile]
     findings: list[Finding]
     key_fault: KeyFault | None
+    proposed: Proposed | None = None
     unmatched: str | None = None
     limit: Limit | None = None
     before: Measures | None = None

@@ -136,6 +136,10 @@ class Engine(Protocol):
         """Write the snapshot, and the changes, of a version that follows its base."""
         ...
 
+    def write_again(self, sql: str, *, base: Base, name: str) -> Written:
+        """Write a snapshot of this name, of a version's records in the order of the ids given."""
+        ...
+
     def write_table(self, sql: str, *, role: FileRole, name: str) -> BuiltFile:
         """Write the rows of a query, in its order, as a Parquet file of this name."""
         ...

@@ -29,6 +29,8 @@ from ploti.server.eventlog.render import Body
 from ploti.server.membership.rights import Filing, Rights
 from ploti.server.ports.accounts import Answers, Audit, Keys, Members, PlanTables, Workspaces
 from ploti.server.ports.deliveries import Deliveries, Webhooks
+from ploti.server.ports.jobs import Jobs
+from ploti.server.ports.proposals import Proposals
 from ploti.server.ports.rows import (
     AttemptId,
     AttemptRow,
@@ -158,6 +160,10 @@ class Versions(Protocol):
 
     def drop_gone(self, dataset_id: DatasetId, *, before: int) -> list[AttemptId]:
         """Forget the lists of removed records of versions below a number; who built them."""
+        ...
+
+    def replaced(self, dataset_id: DatasetId, *, after: int) -> list[int]:
+        """The released versions above a number that changed record ids, oldest first."""
         ...
 
     def first_since(self, dataset_id: DatasetId, at: Instant) -> int:
@@ -461,6 +467,7 @@ class Transaction:
     versions: Versions
     states: States
     holds: Holds
+    proposals: Proposals
     builds: Builds
     jobs: Jobs
     retention: Retention

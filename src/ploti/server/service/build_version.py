@@ -48,6 +48,7 @@ from ploti.server.build.gone import (
 from ploti.server.build.layout import EXPORTED, LISTED
 from ploti.server.build.matching.question import Continuation
 from ploti.server.ports.building import Engine, NextVersion, Reader, Written
+from ploti.server.service.carry_ids import carry_ids
 from ploti.server.service.match_state import Matched, Sides, count_differences, match_state
 from ploti.server.service.measure_version import count_between, find_hints, find_one_column, measure
 from ploti.server.service.shape_state import State, shape_state
@@ -111,7 +112,9 @@ def _first(work: _Work) -> Candidate:
 
 def _next(work: _Work, base: Base) -> Candidate | Unchanged:
     state, order, engine = work.state, work.order, work.engine
-    start = order.start or base
+    start = base
+    if order.matched_to:
+        start = carry_ids(engine, order.matched_to, order.id_maps, name="matched_to.parquet")
     change = compare(
         base.schema, state.schema, base_version=SchemaVersion.parse(base.schema_version)
     )

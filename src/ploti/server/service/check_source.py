@@ -14,7 +14,7 @@ from ploti.errors import Conflict, SourceError, TooLarge, Unavailable
 from ploti.model.admin import Outcome, OutcomeKind
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
-from ploti.server.build.candidate import Base, BuildOrder, BuildResult, BuiltFile
+from ploti.server.build.candidate import Base, BuildOrder, BuildResult, BuiltFile, Replacement
 from ploti.server.ports.outside import Blobs, Builder, Clock, Fetched, Fetcher, Ids, Plans
 from ploti.server.ports.rows import AttemptId, AttemptRow, FileRow
 from ploti.server.ports.store import Store, Transaction
@@ -275,10 +275,21 @@ async def build_job(parts: Parts, job: Job, fetched: Fetched, folder: str) -> Bu
             restores=job.restores and replace(job.restores, snapshot=source),
             matched_to=matched_to,
             gone_since=job.gone_since,
+            replaces=job.replaces and await _brought_links(parts.blobs, job.replaces, stack),
+            id_maps=[
+                await stack.enter_async_context(parts.blobs.local(name)) for name in job.id_maps
+            ],
             lifted=job.lifted,
         )
         tell = await stack.enter_async_context(noting(parts.store, job.attempt))
         return await parts.builder.build(order, tell=tell)
+
+
+async def _brought_links(
+    blobs: Blobs, replaces: Replacement, stack: AsyncExitStack
+) -> Replacement:
+    links = replaces.links and await stack.enter_async_context(blobs.local(replaces.links))
+    return replace(replaces, links=links)
 
 
 async def _brought(blobs: Blobs, base: Base, stack: AsyncExitStack) -> Base:

@@ -10,6 +10,7 @@ from ploti.errors import Conflict, SourceError
 from ploti.model.admin import Finding, HoldState
 from ploti.model.event import HoldReason
 from ploti.model.ids import HoldId
+from ploti.model.wire import Instant
 from ploti.server.build.candidate import Broken, BuildResult, Candidate, Unchanged
 from ploti.server.build.limits import Limit
 from ploti.server.ports.outside import Fetched, StoredBlob
@@ -25,6 +26,7 @@ from ploti.server.service.check_source import (
     open_attempt,
 )
 from ploti.server.service.plan_check import Job, prepare
+from ploti.server.service.release_version import propose_links
 from ploti.server.service.review_hold import find_hold
 
 
@@ -53,7 +55,8 @@ async def _match(parts: Parts, hold: HoldRow) -> None:
         async with parts.builder.folder() as folder:
             built = _matched(await build_job(parts, job, _fetched(state), folder), hold)
             files = await adopt_files(parts.blobs, attempt, built.files, folder)
-            await parts.store.write(lambda tx: _keep(tx, job, hold, built, files))
+            now = parts.clock.now()
+            await parts.store.write(lambda tx: _keep(tx, job, hold, built, files, now=now))
     except SourceError as error:
         raise _stays(hold, error.detail) from error
     finally:
@@ -89,7 +92,15 @@ def _stays(hold: HoldRow, why: str) -> Conflict:
     return Conflict(f"{hold.id} stays on hold: {why}")
 
 
-def _keep(tx: Transaction, job: Job, hold: HoldRow, built: Candidate, files: list[FileRow]) -> None:
+def _keep(
+    tx: Transaction,
+    job: Job,
+    hold: HoldRow,
+    built: Candidate,
+    files: list[FileRow],
+    *,
+    now: Instant,
+) -> None:
     """The held version with what the matching made of it; still on hold."""
     dataset = tx.datasets.lock(hold.dataset_id)
     version = tx.versions.get(hold.dataset_id, hold.version)
@@ -99,18 +110,20 @@ def _keep(tx: Transaction, job: Job, hold: HoldRow, built: Candidate, files: lis
     verdict = review(
         built, base=job.base, holds=job.dataset.declaration.holds, accepted=job.accepted
     )
+    filled = replace(
+        version,
+        attempt_id=job.attempt.id,
+        schema_version=schema_version(built.schema_change, base=job.base),
+        schema_change=built.schema_change,
+        counts=built.counts,
+        content_digest=built.content_digest,
+    )
     tx.versions.fill(
-        replace(
-            version,
-            attempt_id=job.attempt.id,
-            schema_version=schema_version(built.schema_change, base=job.base),
-            schema_change=built.schema_change,
-            counts=built.counts,
-            content_digest=built.content_digest,
-        ),
+        filled,
         content=VersionContent(schema=built.schema, buckets=built.buckets),
         files=files,
     )
+    propose_links(tx, filled, built.proposed, now=now)
     tx.holds.save(replace(hold, matched=True, findings=verdict.findings))
 
 

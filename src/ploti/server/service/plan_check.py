@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import assert_never
 
-from ploti.errors import SourceError
+from ploti.errors import Expired, SourceError
 from ploti.model.admin import AcceptedFinding
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant, Value
@@ -15,6 +15,7 @@ from ploti.server.build.candidate import (
     BuildResult,
     Candidate,
     FileRole,
+    Replacement,
     Unchanged,
 )
 from ploti.server.build.limits import Limit
@@ -59,6 +60,8 @@ class Job(Value, kw_only=True):
     restores: Base | None = None
     matched_to: Base | None = None
     gone_since: int = 0
+    replaces: Replacement | None = None
+    id_maps: list[str] = []
     lifted: Limit | None = None
 
     @property
@@ -116,6 +119,7 @@ def prepare(
         always=always,
         restores=find_base(tx, dataset, restores),
         matched_to=_matched_to(tx, dataset),
+        id_maps=find_maps(tx, dataset, after=restores or dataset.released_again),
         gone_since=tx.versions.first_since(dataset.id, Instant.of(now - KEPT))
         or dataset.next_number,
     )
@@ -163,6 +167,26 @@ def plan(job: Job, result: BuildResult) -> Plan:
             return Take(candidate=result, verdict=verdict)
         case _:
             assert_never(result)
+
+
+def find_maps(tx: Transaction, dataset: DatasetRow, *, after: int | None) -> list[str]:
+    """The blobs of the id maps of versions after one, oldest first; none without one.
+
+    Raises Expired where one is past retention: ids that were replaced since stay replaced (S-23).
+    """
+    if after is None or dataset.current_version is None:
+        return []
+    maps = []
+    for number in tx.versions.replaced(dataset.id, after=after):
+        files = tx.versions.files(dataset.id, number)
+        found = [f.blob for f in files if f.role is FileRole.ID_MAP and f.format == "parquet"]
+        if not found:
+            raise Expired(
+                f"The id map of version {number} of {dataset.id} is past retention: the ids of"
+                f" version {after} cannot be told from it any more"
+            )
+        maps += found
+    return maps
 
 
 def _matched_to(tx: Transaction, dataset: DatasetRow) -> Base | None:

@@ -8,11 +8,12 @@ from ploti.errors import Conflict
 from ploti.model.admin import Outcome
 from ploti.model.ids import DatasetId
 from ploti.server.ports.outside import Fetched, StoredBlob
-from ploti.server.ports.rows import StateRow
+from ploti.server.ports.rows import StateRow, VersionRow
 from ploti.server.ports.store import Transaction
 from ploti.server.release.known import Role
 from ploti.server.service.check_source import Parts, carry_out
 from ploti.server.service.plan_check import RESTORED
+from ploti.server.service.restore_version import bring_back
 from ploti.server.service.settle_check import Arrival
 from ploti.server.service.show_dataset import lock_dataset, no_version
 
@@ -21,9 +22,12 @@ async def rebuild_version(parts: Parts, dataset_id: DatasetId) -> Outcome:
     """Build the current version again, as a new one to be loaded, and review it like any other.
 
     From the order on, the dataset's next version that is sent is to be loaded, be it this one or a
-    newer state (R-062, S-19). Raises NotFound, and Conflict where there is no state to build from.
+    newer state (R-062, S-19). One that was restored is made of its own snapshot again. Raises
+    NotFound, and Conflict where there is no state to build from.
     """
-    state = await parts.store.write(lambda tx: _order(tx, dataset_id))
+    state, version = await parts.store.write(lambda tx: _order(tx, dataset_id))
+    if state.settings == RESTORED:
+        return await bring_back(parts, version)
     blob = StoredBlob(name=state.blob or "", bytes=0, sha256=state.sha256)
     fetched = Fetched(blob=blob, name=state.name, validators=state.validators)
 
@@ -34,12 +38,14 @@ async def rebuild_version(parts: Parts, dataset_id: DatasetId) -> Outcome:
     return await carry_out(parts, dataset_id, bring, reads=state.blob, always=True)
 
 
-def _order(tx: Transaction, dataset_id: DatasetId) -> StateRow:
+def _order(tx: Transaction, dataset_id: DatasetId) -> tuple[StateRow, VersionRow]:
     dataset = lock_dataset(tx, dataset_id)
-    if dataset.current_version is None:
+    current = dataset.current_version
+    version = None if current is None else tx.versions.get(dataset_id, current)
+    if version is None:
         raise no_version(dataset_id)
     state = tx.states.of(dataset_id).get(Role.CURRENT)
-    if state is None or state.blob is None or state.settings == RESTORED:
+    if state is None or state.blob is None:
         raise Conflict(f"The source state of {dataset_id}'s current version is not kept: check it")
-    tx.datasets.save(replace(dataset, released_again=dataset.current_version))
-    return state
+    tx.datasets.save(replace(dataset, released_again=current))
+    return state, version

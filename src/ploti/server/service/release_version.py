@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ploti.model.admin import HoldState
+from ploti.model.admin import HoldState, ProposalKind, ProposalState
+from ploti.model.ids import ProposalId
 from ploti.model.wire import Instant
-from ploti.server.build.candidate import Base, Candidate
+from ploti.server.build.candidate import Base, Candidate, FileRole, Proposed
 from ploti.server.eventlog.drafts import Release, released
+from ploti.server.ports.proposals import ProposalRow
 from ploti.server.ports.rows import (
     DatasetRow,
     FileRow,
@@ -60,9 +62,31 @@ def take_number(
     )
     content = VersionContent(schema=candidate.schema, buckets=candidate.buckets)
     tx.versions.add(version, content=content, files=files)
+    propose_links(tx, version, candidate.proposed, now=now)
     tx.states.put(state)
     tx.datasets.save(replace(dataset, next_number=version.version + 1))
     return version
+
+
+def propose_links(
+    tx: Transaction, version: VersionRow, proposed: Proposed | None, *, now: Instant
+) -> None:
+    """Keep what the matching of a version proposes, until the version is released."""
+    if proposed is None:
+        return
+    tx.proposals.add(
+        ProposalRow(
+            id=ProposalId(f"prop_{version.attempt_id.removeprefix('att_')}"),
+            dataset_id=version.dataset_id,
+            kind=ProposalKind.CONTINUE,
+            state=ProposalState.WAITING,
+            version=version.version,
+            column=None,
+            proposed=proposed,
+            made_at=now,
+            made_by=None,
+        )
+    )
 
 
 def release_version(tx: Transaction, version: VersionRow, *, now: Instant) -> VersionRow:
@@ -75,9 +99,11 @@ def release_version(tx: Transaction, version: VersionRow, *, now: Instant) -> Ve
     dataset = tx.datasets.get(version.dataset_id)
     if dataset is None or dataset.current_version != version.previous_version:
         raise RuntimeError(f"version {version.version} of {version.dataset_id} lost its base")
+    files = tx.versions.files(version.dataset_id, version.version)
     reason = resync_reason(
         version.schema_change,
         first=version.previous_version is None,
+        ids_changed=any(file.role is FileRole.ID_MAP for file in files),
         previous_unavailable=dataset.released_again is not None,
     )
     if reason is not None:
@@ -87,6 +113,8 @@ def release_version(tx: Transaction, version: VersionRow, *, now: Instant) -> Ve
     tx.versions.save(current)
     tx.datasets.save(replace(dataset, current_version=version.version, released_again=None))
     _make_current(tx, version)
+    for proposal in tx.proposals.of_version(version.dataset_id, version.version):
+        tx.proposals.save(replace(proposal, state=ProposalState.OPEN, made_at=now))
     for attempt in tx.versions.drop_gone(version.dataset_id, before=version.previous_version or 0):
         tx.builds.end(attempt)
     drafts = released(
@@ -121,6 +149,8 @@ def end_hold(
     if end is HoldState.RELEASED:
         release_version(tx, version, now=now)
         return
+    for proposal in tx.proposals.of_version(version.dataset_id, version.version):
+        tx.proposals.drop(proposal.id)
     tx.versions.save(replace(version, state=_ENDS[end]))
     tx.versions.drop_files(version.dataset_id, version.version)
     _give_up_state(tx, version, remember=end is HoldState.DISCARDED)

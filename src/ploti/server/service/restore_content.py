@@ -8,11 +8,16 @@ from ploti.server.build.candidate import Base, BuildOrder, BuiltFile, Candidate
 from ploti.server.build.gone import and_also, gone_before, ids_of, missing_rows, removed_rows
 from ploti.server.ports.building import Engine, NextVersion
 from ploti.server.service.build_version import export_files, schema_file, with_measures, write_gone
+from ploti.server.service.carry_ids import carry_ids
 from ploti.server.service.measure_version import count_between
 
 
 def restore_content(order: BuildOrder, content: Base, base: Base, *, engine: Engine) -> Candidate:
-    """A candidate with the records of `content`, under their ids, measured against the base."""
+    """A candidate with the records of `content`, under their ids, measured against the base.
+
+    Ids that were replaced since are the ones that they were replaced by.
+    """
+    content = carry_ids(engine, content, order.id_maps, name="restored.parquet")
     nothing = restored.no_rows_sql(content)
     step = NextVersion(
         base=content,

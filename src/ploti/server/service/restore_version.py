@@ -9,9 +9,10 @@ from ploti.model.admin import Outcome
 from ploti.model.ids import DatasetId
 from ploti.server.build.candidate import FileRole
 from ploti.server.ports.outside import Fetched, StoredBlob
-from ploti.server.ports.rows import FileRow, VersionRow, VersionState
+from ploti.server.ports.rows import VersionRow, VersionState
 from ploti.server.ports.store import Transaction
 from ploti.server.service.check_source import Parts, carry_out
+from ploti.server.service.plan_check import find_maps
 from ploti.server.service.plan_jobs import plan_jobs
 from ploti.server.service.settle_check import Arrival
 from ploti.server.service.show_dataset import lock_dataset, no_version
@@ -25,9 +26,17 @@ async def restore_version(parts: Parts, dataset_id: DatasetId, number: int) -> O
     sent is to be loaded (S-19, S-23). Raises NotFound, Expired where the snapshot is not kept any
     more, and Conflict for the version that is current.
     """
-    version, snapshot = await parts.store.write(lambda tx: _order(tx, dataset_id, number))
+    version = await parts.store.write(lambda tx: _order(tx, dataset_id, number))
+    return await bring_back(parts, version)
+
+
+async def bring_back(parts: Parts, version: VersionRow) -> Outcome:
+    """Make the records of a version's snapshot a new version to be loaded, and review it."""
+    dataset_id, number = version.dataset_id, version.version
 
     async def bring(into: str) -> Arrival:
+        files = await parts.store.read(lambda tx: tx.versions.files(dataset_id, number))
+        snapshot = snapshot_of(files)
         await parts.blobs.copy(snapshot.blob, into)
         blob = StoredBlob(name=into, bytes=snapshot.bytes, sha256=snapshot.sha256)
         fetched = Fetched(blob=blob, name=f"{dataset_id}_v{number}.parquet")
@@ -37,7 +46,7 @@ async def restore_version(parts: Parts, dataset_id: DatasetId, number: int) -> O
     return await carry_out(parts, dataset_id, bring, always=True, restores=number)
 
 
-def _order(tx: Transaction, dataset_id: DatasetId, number: int) -> tuple[VersionRow, FileRow]:
+def _order(tx: Transaction, dataset_id: DatasetId, number: int) -> VersionRow:
     dataset = lock_dataset(tx, dataset_id)
     version = tx.versions.get(dataset_id, number)
     if version is None or version.state is not VersionState.RELEASED:
@@ -47,8 +56,9 @@ def _order(tx: Transaction, dataset_id: DatasetId, number: int) -> tuple[Version
     files = tx.versions.files(dataset_id, number)
     if not any(file.role is FileRole.SNAPSHOT for file in files):
         raise Expired(f"The snapshot of version {number} of {dataset_id} is past retention")
+    find_maps(tx, dataset, after=number)
     paused = replace(dataset.declaration, paused=True)
     ordered = replace(dataset, declaration=paused, released_again=number)
     tx.datasets.save(ordered)
     plan_jobs(tx, ordered)
-    return version, snapshot_of(files)
+    return version

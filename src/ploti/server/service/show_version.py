@@ -70,8 +70,8 @@ def show_version(
         content_digest=version.content_digest or "",
         files=Files(
             snapshot=_snapshot(files, format=format, blobs=blobs, until=expires_at),
-            changes=_changes(files, format=format, blobs=blobs, until=expires_at),
-            id_map=None,
+            changes=_links(files, FileRole.CHANGES, format=format, blobs=blobs, until=expires_at),
+            id_map=_links(files, FileRole.ID_MAP, format=format, blobs=blobs, until=expires_at),
             schema=link(_one(files, FileRole.SCHEMA), blobs=blobs, until=expires_at),
             expires_at=expires_at,
         ),
@@ -119,10 +119,10 @@ def _snapshot(
     return [link(snapshot_of(files, format=format), blobs=blobs, until=until)]
 
 
-def _changes(
-    files: list[FileRow], *, format: str, blobs: Blobs, until: Instant
+def _links(
+    files: list[FileRow], role: FileRole, *, format: str, blobs: Blobs, until: Instant
 ) -> list[File] | None:
-    found = [file for file in files if _is(file, FileRole.CHANGES, format)]
+    found = [file for file in files if _is(file, role, format)]
     return [link(file, blobs=blobs, until=until) for file in found] or None
 
 

@@ -17,11 +17,12 @@ from ploti.model.admin import BuildStage
 from ploti.model.schema import Schema
 from ploti.model.sql import literal
 from ploti.server.adapters.engine import functions, wkb
+from ploti.server.adapters.engine.again import write_again
 from ploti.server.adapters.engine.listing import write_lines
 from ploti.server.adapters.engine.sealing import seal
 from ploti.server.adapters.engine.snapshot import write_first
 from ploti.server.adapters.engine.walk import Walk
-from ploti.server.build.candidate import BuiltFile, FileRole
+from ploti.server.build.candidate import Base, BuiltFile, FileRole
 from ploti.server.build.diff import Box
 from ploti.server.build.limits import Limit
 from ploti.server.build.matching.question import OverBudget, Run
@@ -191,6 +192,10 @@ class DuckEngine:
             telling=self.telling,
         )
         return walk.write()
+
+    def write_again(self, sql: str, *, base: Base, name: str) -> Written:
+        """Write a snapshot of this name, of a version's records in the order of the ids given."""
+        return write_again(self._connection, sql, path=Path(self.folder, name), base=base)
 
     def write_table(self, sql: str, *, role: FileRole, name: str) -> BuiltFile:
         """Write the rows of a query, in its order, as a Parquet file of this name."""

@@ -114,7 +114,7 @@ _CURRENT = select(dataset.c.current_version).where(dataset.c.id == version.c.dat
 
 
 def _old_changes(before: Instant) -> ColumnElement[bool]:
-    roles = version_file.c.role.in_([FileRole.CHANGES, FileRole.LISTING])
+    roles = version_file.c.role.in_([FileRole.CHANGES, FileRole.LISTING, FileRole.ID_MAP])
     return and_(roles, version.c.published_at < before)
 
 

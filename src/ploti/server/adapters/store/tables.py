@@ -16,7 +16,7 @@ from sqlalchemy import (
     text,
 )
 
-from ploti.model.admin import BuildProgress, Finding, HoldState
+from ploti.model.admin import BuildProgress, Finding, HoldState, ProposalKind, ProposalState
 from ploti.model.event import EventType, HoldReason
 from ploti.model.schema import Schema, SchemaChange
 from ploti.model.version import BucketDigest, Counts, ResyncReason
@@ -240,6 +240,24 @@ accepted_finding = Table(
     Column("accepted_by", String, nullable=False),
     Column("note", String),
     Index("accepted_finding_of", "dataset_id", "kind", "subject", unique=True),
+)
+
+id_proposal = Table(
+    "id_proposal",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("dataset_id", String, nullable=False),
+    Column("kind", Word(ProposalKind), nullable=False),
+    Column("state", Word(ProposalState), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("column", String),
+    Column("proposed", Json(Proposed), nullable=False),
+    Column("made_at", At, nullable=False),
+    Column("made_by", String),
+    Column("decided_at", At),
+    Column("decided_by", String),
+    Column("note", String),
+    Index("id_proposal_newest", "dataset_id", "made_at", "id"),
 )
 
 build_attempt = Table(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from ploti.model.ids import DatasetId
+from ploti.model.version import ResyncReason
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
 from ploti.server.adapters.store.tables import source_state, version, version_file
@@ -91,6 +92,16 @@ class SqlVersions:
         attempts = sorted(set(self._connection.scalars(built)))
         self._connection.execute(delete(version_file).where(*old))
         return [AttemptId(attempt) for attempt in attempts]
+
+    def replaced(self, dataset_id: DatasetId, *, after: int) -> list[int]:
+        """The released versions above a number that changed record ids, oldest first."""
+        wanted = select(version.c.version).where(
+            version.c.dataset_id == dataset_id,
+            version.c.version > after,
+            version.c.state == VersionState.RELEASED,
+            version.c.reason == ResyncReason.RECORD_IDS_CHANGED,
+        )
+        return list(self._connection.scalars(wanted.order_by(version.c.version)))
 
     def first_since(self, dataset_id: DatasetId, at: Instant) -> int:
         """The first version released at this time or later; 0 where there is none."""

@@ -225,6 +225,17 @@ def _reviews() -> None:
         *("accepted_finding_of", "accepted_finding"), ["dataset_id", "kind", "subject"], unique=True
     )
     op.create_table(
+        "id_proposal",
+        _word("id", key=True),
+        *map(_word, ("dataset_id", "kind", "state")),
+        _number("version"),
+        _word("column", null=True),
+        _text("proposed"),
+        _word("made_at"),
+        *(_word(name, null=True) for name in ("made_by", "decided_at", "decided_by", "note")),
+    )
+    op.create_index("id_proposal_newest", "id_proposal", ["dataset_id", "made_at", "id"])
+    op.create_table(
         "build_attempt",
         _word("id", key=True),
         _word("dataset_id"),
