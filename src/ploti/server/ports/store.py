@@ -29,7 +29,6 @@ from ploti.server.eventlog.render import Body
 from ploti.server.membership.rights import Filing, Rights
 from ploti.server.ports.accounts import Answers, Audit, Keys, Members, PlanTables, Workspaces
 from ploti.server.ports.deliveries import Deliveries, Webhooks
-from ploti.server.ports.jobs import Jobs
 from ploti.server.ports.proposals import Proposals
 from ploti.server.ports.rows import (
     AttemptId,
