@@ -22,7 +22,7 @@ from ploti.model.schema import Schema, SchemaChange
 from ploti.model.version import BucketDigest, Counts, ResyncReason
 from ploti.model.webhook import DeliveryKind, DeliveryState, OffReason, WebhookState
 from ploti.server.adapters.store.columns import At, Json, Word
-from ploti.server.build.candidate import FileRole
+from ploti.server.build.candidate import FileRole, Proposed
 from ploti.server.ports.rows import JobKind, SealedSecret, VersionState
 from ploti.server.release.known import Role
 from ploti.server.sources.declaration import Declaration
