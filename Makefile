@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test check format-check lint imports types pytest coverage format lock docs demo bench clean
+.PHONY: help setup test check format-check lint imports types pytest coverage format lock docs law demo bench clean
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
 	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
@@ -63,6 +63,9 @@ lock: .venv/locked  ## take the newest releases that pyproject.toml allows into 
 
 docs: .venv/installed  ## write the pages of reference and the index out of the code
 	@$(BIN)/python -m tests.docs.generate
+
+law: .venv/installed  ## the law of the log under writers that are killed, for SECONDS=300
+	@LAW_SECONDS=$(or $(SECONDS),300) $(BIN)/pytest -q -s -k killed $(ARGS) tests/integration/test_log_law.py
 
 demo: .venv/installed  ## the whole thing at work, in a minute
 	@$(BIN)/ploti demo

@@ -7,13 +7,24 @@ import pytest
 
 from ploti.errors import ConfigError
 from ploti.model.wire import Instant
-from ploti.server.adapters.clock import ShiftedClock, SystemClock
+from ploti.server.adapters.clock import OffsetClock, ShiftedClock, SystemClock
 from ploti.server.adapters.ids import RandomIds
 
 
 def test_the_clock_gives_moments_as_they_are_written_r015() -> None:
     now = SystemClock().now()
     assert Instant.parse(str(now)) == now
+
+
+def test_the_clock_of_another_machine_is_this_ones_and_the_offset_as_it_is_now() -> None:
+    offset = timedelta(minutes=10, microseconds=1234)
+    clock = OffsetClock(SystemClock(), offset=lambda: offset)
+    before = SystemClock().now()
+    seen = clock.now()
+    assert timedelta(minutes=10) <= seen - before < timedelta(minutes=15)
+    assert Instant.parse(str(seen)) == seen
+    offset = timedelta(hours=-1)
+    assert clock.now() < before
 
 
 def test_a_moved_clock_looks_at_its_file_each_time(tmp_path: Path) -> None:

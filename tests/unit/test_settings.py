@@ -133,3 +133,14 @@ def test_secret_keys_are_a_list_and_the_first_is_the_one_that_writes() -> None:
 
 def test_the_secret_of_a_receiver_is_not_the_servers_and_not_in_its_way() -> None:
     assert read({"PLOTI_WEBHOOK_SECRET": "whsec_x"}).secret_keys == ()
+
+
+def test_a_database_of_postgresql_needs_secrets_and_its_address_is_never_repeated() -> None:
+    address = "postgresql://ploti:hidden@db.example/ploti"
+    with pytest.raises(ConfigError, match="say PLOTI_SECRET_KEYS too"):
+        read({"PLOTI_DATABASE_URL": address})
+    kept = {"PLOTI_DATABASE_URL": address, "PLOTI_SECRET_KEYS": "s" * 32}
+    assert read(kept).database_url == address
+    with pytest.raises(ConfigError, match="PLOTI_DATABASE_URL: is no address such as") as told:
+        read({"PLOTI_DATABASE_URL": "mysql://ploti:hidden@db.example/ploti"})
+    assert "hidden" not in str(told.value)

@@ -24,6 +24,7 @@ def serve(
     behind_proxy: Flag = False,
     insecure: Flag = False,
     public_url: Setting = None,
+    database_url: Setting = None,
     file_roots: Setting = None,
     allow_networks: Setting = None,
     build_memory: Setting = None,
@@ -53,6 +54,9 @@ def serve(
         Accept that keys can be overheard on the way to this server.
     public_url
         The address at which clients reach this server, for the links in its answers.
+    database_url
+        A database of PostgreSQL 15 or newer, postgresql://user@host/database, in place of the one
+        in the folder. Better as a variable, since flags can be seen; needs --secret-keys.
     file_roots
         Folders below which file sources may lie, with colons between.
     allow_networks
@@ -74,6 +78,7 @@ def serve(
         between: the first writes, all read. Unless given, one that is kept in the folder.
     """
     flags = {
+        "database_url": database_url,
         "public_url": public_url,
         "file_roots": file_roots,
         "allow_networks": allow_networks,

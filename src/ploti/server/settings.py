@@ -33,6 +33,7 @@ class Settings(Value, kw_only=True):
     """
 
     data: str
+    database_url: str | None = None
     host: str = "127.0.0.1"
     port: int = 8080
     behind_proxy: bool = False
@@ -63,6 +64,7 @@ def read_settings(
     read = {name: _read(name, text) for name, text in texts.items()}
     settings = Settings(**given, **read, credentials=_credentials(environment))  # type: ignore[arg-type]
     _check_address(settings)
+    _check_secrets(settings)
     return settings
 
 
@@ -111,6 +113,14 @@ def _check_address(settings: Settings) -> None:
         )
 
 
+def _check_secrets(settings: Settings) -> None:
+    if settings.database_url is not None and not settings.secret_keys:
+        raise ConfigError(
+            "With PLOTI_DATABASE_URL say PLOTI_SECRET_KEYS too: the secrets in a database that is "
+            "not the folder's own are kept with them; make one with `openssl rand -base64 32`"
+        )
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -123,6 +133,12 @@ def _url(text: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(f"'{text}' is no address such as https://ploti.example.org")
     return text.rstrip("/")
+
+
+def _database(text: str) -> str:
+    if urlsplit(text).scheme not in {"postgresql", "postgres"}:
+        raise ValueError("is no address such as postgresql://user@host/database")
+    return text
 
 
 def _paths(text: str) -> tuple[str, ...]:
@@ -167,6 +183,7 @@ def _text(text: str) -> str:
 
 
 _READERS: dict[str, Callable[[str], object]] = {
+    "database_url": _database,
     "public_url": _url,
     "file_roots": _paths,
     "allow_networks": _networks,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, timedelta
 from pathlib import Path
 
 from ploti.errors import ConfigError
 from ploti.model.wire import Instant
+from ploti.server.ports.outside import Clock
 
 
 class SystemClock:
@@ -19,13 +21,26 @@ class SystemClock:
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
+class OffsetClock:
+    """Another machine's clock, such as the database's: this one's and how far that is ahead."""
+
+    def __init__(self, clock: SystemClock, *, offset: Callable[[], timedelta]) -> None:
+        self._clock = clock
+        self._offset = offset
+
+    def now(self) -> Instant:
+        """This machine's moment and the offset, in whole milliseconds."""
+        moment = self._clock.now() + self._offset()
+        return Instant.of(moment.replace(microsecond=moment.microsecond // 1000 * 1000))
+
+
 class ShiftedClock:
     """A clock for tests: ahead of another by the seconds that a file holds at each look.
 
     Raises ConfigError where it holds no number at first; what is none later changes nothing.
     """
 
-    def __init__(self, clock: SystemClock, file: Path) -> None:
+    def __init__(self, clock: Clock, file: Path) -> None:
         self._clock = clock
         self._file = file
         try:

@@ -8,21 +8,19 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from pathlib import Path
 
 import uvloop
 
 from ploti.errors import PlotiError
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner, derive
 from ploti.server.adapters.builder import Limits, ProcessBuilder
-from ploti.server.adapters.clock import ShiftedClock, SystemClock
 from ploti.server.adapters.data_folder import DataFolder
 from ploti.server.adapters.fetcher import SourceFetcher
 from ploti.server.adapters.ids import RandomIds
 from ploti.server.adapters.plans import LocalPlans
 from ploti.server.adapters.poster import WebhookPoster
 from ploti.server.adapters.sealer import Sealer
-from ploti.server.adapters.store import SqliteStore
+from ploti.server.adapters.store import SqlStore
 from ploti.server.api.application import make_application
 from ploti.server.api.backend import Backend
 from ploti.server.api.limits import RateLimits
@@ -30,7 +28,7 @@ from ploti.server.api.repeats import Repeats
 from ploti.server.api.waiters import Waiters
 from ploti.server.app.listening import address_of, bind, listen
 from ploti.server.app.logs import configure_logs
-from ploti.server.ports.outside import Clock
+from ploti.server.app.stores import clock_of, open_store
 from ploti.server.ports.store import Transaction
 from ploti.server.service.check_source import Parts, end_left_attempts
 from ploti.server.service.deliver_due import Delivering
@@ -87,7 +85,9 @@ def _serve(settings: Settings, *, say: Say, to_a_terminal: bool) -> None:
                 await _set_up(
                     backend, lambda keys: _hand_over(keys, folder, say, to_a_terminal=to_a_terminal)
                 )
-                async with Jobs(backend.parts).running():
+                jobs = Jobs(backend.parts)
+                backend.store.on_jobs(jobs.ring)
+                async with jobs.running():
                     await listen(
                         make_application(backend, version=version("ploti")),
                         listener,
@@ -103,9 +103,20 @@ def _serve(settings: Settings, *, say: Say, to_a_terminal: bool) -> None:
 @asynccontextmanager
 async def compose(settings: Settings, folder: DataFolder, *, base: str) -> AsyncIterator[Backend]:
     """The backend over a folder that is locked; what an earlier process left open is ended."""
-    clock, ids = _clock(settings), RandomIds()
-    own = folder.secret(lambda: ids.secret(""))
-    first, *older = [*(each.encode() for each in settings.secret_keys), own]
+    store = open_store(settings, folder)
+    try:
+        async with _composed(settings, folder, store, base=base) as backend:
+            yield backend
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def _composed(
+    settings: Settings, folder: DataFolder, store: SqlStore, *, base: str
+) -> AsyncIterator[Backend]:
+    clock, ids = clock_of(settings, store), RandomIds()
+    first, *older = _secrets(settings, folder, ids)
     signer = LinkSigner(first, base=base, now=clock.now, older=older)
     blobs = FolderBlobs(folder.blobs, signer=signer)
     limits = Limits(
@@ -126,7 +137,6 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
         allow_networks=settings.allow_networks, user_agent=f"ploti/{version('ploti')}"
     )
     builder = ProcessBuilder(folder.work, entry=CHILD, limits=limits)
-    store = SqliteStore(str(folder.database))
     try:
         parts = Parts(
             store=store,
@@ -164,11 +174,16 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
                 base=base,
             )
     finally:
-        await store.close()
         fetcher.close()
         await poster.close()
         builder.close()
         blobs.close()
+
+
+def _secrets(settings: Settings, folder: DataFolder, ids: RandomIds) -> list[bytes]:
+    """What secrets are kept with, the newest first; the folder's own goes with its own database."""
+    given = [each.encode() for each in settings.secret_keys]
+    return given if settings.database_url else [*given, folder.secret(lambda: ids.secret(""))]
 
 
 @asynccontextmanager
@@ -212,8 +227,3 @@ def _say_where(say: Say, address: str) -> None:
     say(f"ploti serves {address}")
     say(f"Next, in a second terminal: export PLOTI_API_KEY=KEY PLOTI_API_URL={address}")
     say("Next: ploti admin datasets list")
-
-
-def _clock(settings: Settings) -> Clock:
-    clock = SystemClock()
-    return ShiftedClock(clock, Path(settings.test_clock)) if settings.test_clock else clock

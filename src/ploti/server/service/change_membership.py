@@ -32,8 +32,11 @@ def bring_subscription(
     )
     if change.unsure:
         _ask_again(tx, workspace_id, now=now)
-    standings = tx.datasets.lock_standing(change.joins)
-    tx.memberships.leave([(subscription.id, dataset_id) for dataset_id, _ in change.leaves])
+    leaving = [dataset_id for dataset_id, _ in change.leaves]
+    # Those that leave, too: a release that is under way tells this subscription before it leaves
+    locked = tx.datasets.lock_standing({*change.joins, *leaving})
+    standings = [standing for standing in locked if standing.dataset_id not in leaving]
+    tx.memberships.leave([(subscription.id, dataset_id) for dataset_id in leaving])
     tx.memberships.join([(subscription.id, standing.dataset_id) for standing in standings])
     drafts: list[Draft] = []
     for dataset_id, reason in change.leaves:

@@ -31,7 +31,7 @@ from ploti.server.membership.principal import FEEDS, Principal, require
 from ploti.server.ports.outside import Ids, Poster, Sealer
 from ploti.server.ports.rows import DeliveryRow, SealedSecret, WebhookRow
 from ploti.server.ports.store import Transaction
-from ploti.server.service.read_subscriptions import find_log
+from ploti.server.service.read_subscriptions import find_log, find_subscription
 from ploti.server.service.read_webhooks import (
     find_delivery,
     find_webhook,
@@ -67,6 +67,7 @@ def create_webhook(
     require(principal, FEEDS)
     if new.subscription_id is UNSET:
         raise _refused("subscriptionId", "is needed: name the subscription whose events to send")
+    find_subscription(tx, principal, new.subscription_id)  # which is not deleted meanwhile
     secret = ids.signing_secret()
     row = WebhookRow(
         id=ids.webhook(),

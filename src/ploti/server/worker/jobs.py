@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
 
@@ -33,6 +33,12 @@ class Jobs:
         self._parts = parts
         self._look_every = look_every
         self._running: dict[tuple[JobKind, str], asyncio.Task[None]] = {}
+        self._loop = asyncio.get_running_loop()
+        self._bell = asyncio.Event()
+
+    def ring(self) -> None:
+        """Say that something may have become due; may be called in any thread."""
+        self._loop.call_soon_threadsafe(self._bell.set)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -69,11 +75,14 @@ class Jobs:
 
     async def _look_for_ever(self) -> None:
         while True:
+            self._bell.clear()
             try:
                 await self.look()
             except Exception:  # noqa: BLE001  one bad look must not end all that follow
                 _log.exception("looking for jobs failed")
-            await asyncio.sleep(self._look_every)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._look_every):
+                    await self._bell.wait()
 
     def _ended(self, place: tuple[JobKind, str], _: asyncio.Task[None]) -> None:
         del self._running[place]

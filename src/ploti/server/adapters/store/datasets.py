@@ -90,8 +90,7 @@ class SqlDatasets:
         in_order = select(dataset.c.id).where(chosen).order_by(dataset.c.id)
         self._connection.execute(in_order.with_for_update(read=True))
         # In a statement of its own, since one that waited joins what it saw before it waited
-        wanted = _SUMMARY.where(chosen).order_by(dataset.c.id)
-        return [_standing(row) for row in self._connection.execute(wanted).mappings()]
+        return self._standings(chosen)
 
     def filings(self) -> list[Filing]:
         """Where every dataset is filed."""
@@ -131,6 +130,10 @@ class SqlDatasets:
             conditions += [dataset.c.deliverable, _is_open(open_by, workspaces)]
         wanted = _listing(workspaces).where(*conditions).order_by(dataset.c.id).limit(limit)
         return [_listed(row) for row in self._connection.execute(wanted).mappings()]
+
+    def _standings(self, chosen: ColumnElement[bool]) -> list[Standing]:
+        wanted = _SUMMARY.where(chosen).order_by(dataset.c.id)
+        return [_standing(row) for row in self._connection.execute(wanted).mappings()]
 
     def _one(self, wanted: Select[Any]) -> DatasetRow | None:
         found = self._connection.execute(wanted).mappings().first()

@@ -1,0 +1,79 @@
+"""A server over PostgreSQL: the whole way, killed and started again, and one at a time."""
+
+from pathlib import Path
+
+import pytest
+from tests.e2e.serving import Server
+from tests.e2e.test_webhooks import LOOPBACK, hook, receiver_beside, until
+from tests.fakes.chain import check_log
+
+import ploti
+
+FIRST, SECOND, THIRD = b"id,kind\n1,a\n", b"id,kind\n1,b\n2,c\n", b"id,kind\n2,d\n3,c\n"
+
+
+@pytest.fixture
+def settings(postgres_url: str) -> dict[str, str]:
+    return {
+        "PLOTI_DATABASE_URL": postgres_url,
+        "PLOTI_SECRET_KEYS": "of-the-tests-alone-and-32-long-or-more",
+        "PLOTI_ALLOW_NETWORKS": LOOPBACK,
+    }
+
+
+def test_a_push_reaches_a_synced_table_and_a_webhook_over_postgresql(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    with receiver_beside() as receiver, Server(tmp_path / "d", settings=settings) as server:
+        made = hook(server, f"{receiver.url}/h")
+        assert server.push("ds_a", FIRST)["outcome"] == "released"
+        until(lambda: len(receiver.posts) == 1, within=60)
+        to = f"duckdb:{tmp_path / 'a.duckdb'}"
+        with ploti.Client(server.key, url=server.url) as client:
+            for version, content in enumerate((SECOND, THIRD), start=2):
+                assert server.push("ds_a", content)["outcome"] == "released"
+                result = client.feeds.sync(made["subscriptionId"], to=to, verify=True)
+                assert [each.version for each in result.datasets] == [version]
+                assert result.exit_status == 0
+        until(lambda: len(receiver.posts) == 3, within=60)
+        waiting = server.get(
+            f"/v1/feeds/subscriptions/{made['subscriptionId']}/events",
+            params={"cursor": "evt_000000000003"},
+        ).json()
+        assert len(waiting["events"]) == 1
+    assert not (tmp_path / "d" / "ploti.db").exists()
+    assert not (tmp_path / "d" / "secret").exists()
+
+
+def test_a_killed_server_loses_nothing_that_it_answered_and_the_next_one_goes_on(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    server = Server(tmp_path / "d", settings=settings)
+    server.declare("ds_a", key=["id"])
+    log = server.subscribe("ds_a")
+    assert server.push("ds_a", FIRST)["version"] == 1
+    server.kill()
+    with Server(tmp_path / "d", settings=settings) as again:
+        assert again.push("ds_a", SECOND)["version"] == 2
+        events = again.get(f"{log}/events").json()["events"]
+        assert check_log(events) == {"ds_a": 2}
+
+
+def test_a_second_server_on_the_database_is_refused_with_a_sentence(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    with (
+        Server(tmp_path / "d", settings=settings),
+        pytest.raises(
+            AssertionError, match=r"Another ploti serve runs on this data"
+        ),
+    ):
+        Server(tmp_path / "e", settings=settings)
+
+
+def test_a_database_of_its_own_needs_secrets_of_its_own(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    del settings["PLOTI_SECRET_KEYS"]
+    with pytest.raises(AssertionError, match=r"ended with 2: .*say PLOTI_SECRET_KEYS too"):
+        Server(tmp_path / "d", settings=settings)
