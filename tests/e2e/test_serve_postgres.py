@@ -7,7 +7,8 @@ from tests.e2e.serving import Server
 from tests.e2e.test_webhooks import LOOPBACK, hook, receiver_beside, until
 from tests.fakes.chain import check_log
 
-import ploti
+from ploti.client.connection import Client
+from ploti.sync.calls import sync, verify
 
 FIRST, SECOND, THIRD = b"id,kind\n1,a\n", b"id,kind\n1,b\n2,c\n", b"id,kind\n2,d\n3,c\n"
 
@@ -29,12 +30,12 @@ def test_a_push_reaches_a_synced_table_and_a_webhook_over_postgresql(
         assert server.push("ds_a", FIRST)["outcome"] == "released"
         until(lambda: len(receiver.posts) == 1, within=60)
         to = f"duckdb:{tmp_path / 'a.duckdb'}"
-        with ploti.Client(server.key, url=server.url) as client:
+        with Client(server.key, url=server.url) as client:
             for version, content in enumerate((SECOND, THIRD), start=2):
                 assert server.push("ds_a", content)["outcome"] == "released"
-                result = client.feeds.sync(made["subscriptionId"], to=to, verify=True)
+                result = sync(client, made["subscriptionId"], to=to)
                 assert [each.version for each in result.datasets] == [version]
-                assert result.exit_status == 0
+                assert verify(client, made["subscriptionId"], to=to).exit_status == 0
         until(lambda: len(receiver.posts) == 3, within=60)
         waiting = server.get(
             f"/v1/feeds/subscriptions/{made['subscriptionId']}/events",
@@ -64,9 +65,7 @@ def test_a_second_server_on_the_database_is_refused_with_a_sentence(
 ) -> None:
     with (
         Server(tmp_path / "d", settings=settings),
-        pytest.raises(
-            AssertionError, match=r"Another ploti serve runs on this data"
-        ),
+        pytest.raises(AssertionError, match=r"Another ploti serve runs on this data"),
     ):
         Server(tmp_path / "e", settings=settings)
 
