@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ploti.server.sources.source import Source
 from tests.fakes.plans import ALL_OPEN
 from tests.fakes.world import PERMITS, ROADS, World, play, table
 
@@ -19,6 +18,7 @@ from ploti.server.service.check_source import end_left_attempts
 from ploti.server.service.read_datasets import get_admin_dataset
 from ploti.server.service.read_status import read_status
 from ploti.server.service.steer_dataset import pause_dataset, remove_dataset, resume_dataset
+from ploti.server.sources.source import Source
 from ploti.server.sources.validators import Validators
 from ploti.server.worker.jobs import Jobs
 

@@ -116,15 +116,9 @@ async def _composed(
     settings: Settings, folder: DataFolder, store: SqlStore, *, base: str
 ) -> AsyncIterator[Backend]:
     clock, ids = clock_of(settings, store), RandomIds()
-    first, *older = _secrets(settings, folder, ids)
-    signer = LinkSigner(first, base=base, now=clock.now, older=older)
+    secrets = _secrets(settings, folder, ids)
+    signer = LinkSigner(secrets[0], base=base, now=clock.now, older=secrets[1:])
     blobs = FolderBlobs(folder.blobs, signer=signer)
-    limits = Limits(
-        memory=settings.build_memory,
-        seconds=settings.build_seconds,
-        match_seconds=settings.build_seconds / _OF_MATCHING,
-        file_size=_LARGEST_FILE * settings.max_source,
-    )
     fetcher = SourceFetcher(
         blobs,
         file_roots=settings.file_roots,
@@ -136,7 +130,7 @@ async def _composed(
     poster = WebhookPoster(
         allow_networks=settings.allow_networks, user_agent=f"ploti/{version('ploti')}"
     )
-    builder = ProcessBuilder(folder.work, entry=CHILD, limits=limits)
+    builder = ProcessBuilder(folder.work, entry=CHILD, limits=_limits(settings))
     try:
         parts = Parts(
             store=store,
@@ -156,7 +150,7 @@ async def _composed(
         delivering = Delivering(
             store=store,
             poster=poster,
-            sealer=Sealer([derive(each, _OF_WEBHOOKS) for each in (first, *older)]),
+            sealer=_sealer(secrets, of=_OF_WEBHOOKS),
             clock=clock,
             ids=ids,
             base=base,
@@ -169,7 +163,7 @@ async def _composed(
                 files=blobs,
                 waiters=waiters,
                 limits=RateLimits(rate=settings.rate_limit, public_rate=settings.public_rate_limit),
-                repeats=Repeats(Sealer([derive(each, _OF_ANSWERS) for each in (first, *older)])),
+                repeats=Repeats(_sealer(secrets, of=_OF_ANSWERS)),
                 uses=uses,
                 base=base,
             )
@@ -178,6 +172,19 @@ async def _composed(
         await poster.close()
         builder.close()
         blobs.close()
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        memory=settings.build_memory,
+        seconds=settings.build_seconds,
+        match_seconds=settings.build_seconds / _OF_MATCHING,
+        file_size=_LARGEST_FILE * settings.max_source,
+    )
+
+
+def _sealer(secrets: list[bytes], *, of: bytes) -> Sealer:
+    return Sealer([derive(each, of) for each in secrets])
 
 
 def _secrets(settings: Settings, folder: DataFolder, ids: RandomIds) -> list[bytes]:
