@@ -15,7 +15,7 @@ from tests.fakes.world import PERMITS, World, play, table
 from tests.unit.matching.tables import permits
 
 from ploti.errors import Conflict, InvalidInput
-from ploti.model.admin import HoldState, Outcome, OutcomeKind, ProposalState
+from ploti.model.admin import Outcome, OutcomeKind, ProposalKind, ProposalState
 from ploti.model.event import HoldReason
 from ploti.model.ids import ProposalId
 from ploti.model.version import Counts, ResyncReason
@@ -308,5 +308,42 @@ def test_while_a_version_waits_no_ids_are_replaced_and_a_proposal_is_decided_onc
         assert (done.state, done.note) == (ProposalState.REJECTED, "no")
         with pytest.raises(Conflict, match="was rejected already"):
             await approve_proposal(world.parts, open_.id, by=world.staff, note="")
+
+    run(story)
+
+
+def test_what_the_matching_only_proposed_staff_approve_r059_r206_s25(run: Play) -> None:
+    """Rows of equal content under new keys, of which there are more than before, are not linked."""
+
+    async def story(world: World) -> None:
+        await world.declare(holds={"max_id_turnover": "off"})
+        subscription = await world.subscribe()
+        kept = {f"k{n}": f"kept {n}" for n in range(30)}
+        gone = {f"old{n}": f"same {n % 20}" for n in range(40)}
+        await world.push(table(kept | gone))
+        before = await ids(world, 1)
+        new = {f"new{n}": f"same {n % 20}" for n in range(60)}
+        await world.push(table(kept | new))
+        proposals = await world.read(lambda tx: list_proposals(tx, PERMITS, cursor=None, limit=9))
+        (found,) = proposals.proposals
+        assert (found.kind, found.state, found.records) == (
+            *(ProposalKind.CONTINUE, ProposalState.OPEN, 40),
+        )
+        assert found.examples[0].startswith('was {"id":"old')
+        assert '; is {"id":"new' in found.examples[0]
+        second = await ids(world, 2)
+        outcome = await approve_proposal(world.parts, found.id, by=world.staff, note="")
+        assert outcome.version == 3
+        third = await ids(world, 3)
+        assert len(set(third.values()) & set(before.values())) == 70
+        moved = await id_map(world, 3)
+        assert moved == {second[k]: third[k] for k in second if second[k] != third[k]}
+        assert len(moved) == 40
+        assert (await world.told(subscription.id))[-1] == (
+            *("resync_required", 3, "record_ids_changed"),
+        )
+        with pytest.raises(Conflict, match="was approved already"):
+            await approve_proposal(world.parts, found.id, by=world.staff, note="")
+        assert (await world.push(table(kept | new))).outcome is OutcomeKind.UNCHANGED
 
     run(story)

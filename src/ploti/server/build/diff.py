@@ -126,13 +126,25 @@ def ordered_sql(rows: str, shape: Shape, *, box: Box | None, unique: bool) -> st
     order) and so does not depend on that of the source's rows (domain, 'Record ids'). After a key
     that is `unique` the columns decide nothing and are left out.
     """
+    order = _order(shape, box=box, unique=unique)
+    return f"SELECT {named_fields(shape)} FROM {rows} ORDER BY {order}"
+
+
+def numbered_sql(rows: str, shape: Shape, *, box: Box | None, unique: bool) -> str:
+    """SQL of the `position` of each new record and of its `ordinal` in that order, from 0."""
+    order = _order(shape, box=box, unique=unique)
+    ordinal = f"row_number() OVER (ORDER BY {order}) - 1"
+    return f"SELECT file_row_number AS position, {ordinal} AS ordinal FROM {rows}"
+
+
+def _order(shape: Shape, *, box: Box | None, unique: bool) -> str:
     order = [f"{field}::VARCHAR NULLS LAST" for field in shape.key_fields]
     if not (unique and order):
         order += [f"{field} NULLS LAST" for field in shape.fields.values()]
     if box:
         corners = ", ".join(f"{corner!r}::DOUBLE" for corner in box)
         order.insert(0, f"ploti_place(g, {corners}) NULLS LAST")
-    return f"SELECT {named_fields(shape)} FROM {rows} ORDER BY {', '.join(order)}"
+    return ", ".join(order)
 
 
 def named_fields(shape: Shape) -> str:

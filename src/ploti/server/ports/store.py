@@ -157,6 +157,10 @@ class Versions(Protocol):
         """Forget the changes of a version that is to be loaded; the sweep removes their blobs."""
         ...
 
+    def drop_links(self, dataset_id: DatasetId, number: int) -> None:
+        """Forget what a version's matching proposed; the sweep removes its blob."""
+        ...
+
     def drop_gone(self, dataset_id: DatasetId, *, before: int) -> list[AttemptId]:
         """Forget the lists of removed records of versions below a number; who built them."""
         ...

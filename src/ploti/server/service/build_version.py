@@ -51,6 +51,7 @@ from ploti.server.ports.building import Engine, NextVersion, Reader, Written
 from ploti.server.service.carry_ids import carry_ids
 from ploti.server.service.match_state import Matched, Sides, count_differences, match_state
 from ploti.server.service.measure_version import count_between, find_hints, find_one_column, measure
+from ploti.server.service.propose_links import show_links, write_links
 from ploti.server.service.shape_state import State, shape_state
 
 
@@ -135,10 +136,15 @@ def _next(work: _Work, base: Base) -> Candidate | Unchanged:
         counts = count_between(engine, base, snapshot, schema=state.schema)
         if not counts.total and change is None and not order.always:
             return unchanged
-    files = _gone_files(work, base, snapshot, gone)
+    links = write_links(order, state, engine, matched=matched, unique=work.fault is None)
+    files = [*_gone_files(work, base, snapshot, gone), *links]
     built = _written(candidate, work, written=written, counts=counts, more=files)
     explained = find_one_column(engine, state, start, counts=differences)
-    built = msgspec.structs.replace(built, findings=[*built.findings, *explained])
+    built = msgspec.structs.replace(
+        built,
+        findings=[*built.findings, *explained],
+        proposed=show_links(state, start, snapshot, engine, matched=matched, links=links),
+    )
     return with_measures(built, base, snapshot, engine)
 
 

@@ -41,11 +41,14 @@ class Matched(NamedTuple):
     """How a state was matched; its differences are in the table `DIFF`, what came back in another.
 
     With `same_keys` records are those of equal keys alone. `unmatched` says why the matching ended
-    early, for a limit or because it failed; there are no differences then.
+    early, for a limit or because it failed; there are no differences then. `proposals` are pairs
+    that were not linked, `estimate` the share of false ones that kept the scored ones out.
     """
 
     same_keys: bool = True
     findings: tuple[Finding, ...] = ()
+    proposals: int = 0
+    estimate: float | None = None
     unmatched: str | None = None
     limit: Limit | None = None
 
@@ -135,7 +138,12 @@ def _match(sides: Sides, engine: Engine) -> Matched:
     engine.run(differences_sql(*sides.tables, base=sides.base.schema))
     engine.run(returns_by_links_sql())
     findings = matching_findings(report, continuation=question.continuation, key=question.key_now)
-    return Matched(same_keys=False, findings=tuple(findings))
+    return Matched(
+        same_keys=False,
+        findings=tuple(findings),
+        proposals=report.proposals,
+        estimate=report.gate.estimate if report.gate and not report.gate.stands else None,
+    )
 
 
 def _ask(sides: Sides, question: Question, engine: Engine) -> Report:

@@ -84,8 +84,17 @@ def reject_proposal(
         decided_by=by.member_id,
         note=note or None,
     )
-    tx.proposals.save(rejected)
+    keep_decided(tx, rejected)
     return show_proposal(rejected)
+
+
+def keep_decided(tx: Transaction, proposal: ProposalRow) -> None:
+    """Keep what became of a proposal; what it was made of loses its use."""
+    tx.proposals.save(proposal)
+    version = tx.versions.get(proposal.dataset_id, proposal.version)
+    if proposal.kind is ProposalKind.CONTINUE and version is not None:
+        tx.versions.drop_links(proposal.dataset_id, proposal.version)
+        tx.builds.end(version.attempt_id)
 
 
 def find_open(tx: Transaction, proposal_id: ProposalId) -> ProposalRow:

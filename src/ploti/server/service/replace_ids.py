@@ -25,7 +25,7 @@ from ploti.server.service.check_source import (
     open_attempt,
 )
 from ploti.server.service.plan_check import Job, prepare
-from ploti.server.service.propose_ids import find_open
+from ploti.server.service.propose_ids import find_open, keep_decided
 from ploti.server.service.release_version import release_version, take_number
 from ploti.server.service.show_dataset import find_dataset
 
@@ -130,7 +130,7 @@ def _settle(
     if dataset is None or _stands(dataset) != _stands(job.dataset):
         raise Conflict(f"{ended.dataset_id} changed meanwhile: approve {ended.id} again")
     state = replace(_current_state(tx, ended), role=Role.ON_HOLD, attempt_id=job.attempt.id)
-    tx.proposals.save(ended)
+    keep_decided(tx, ended)
     version = take_number(tx, dataset, built, base=job.base, state=state, files=files, now=now)
     release_version(tx, version, now=now)
     return Outcome(

@@ -78,6 +78,12 @@ class SqlVersions:
         changes = version_file.c.role.in_([FileRole.CHANGES, FileRole.LISTING])
         self._connection.execute(delete(version_file).where(*same, changes))
 
+    def drop_links(self, dataset_id: DatasetId, number: int) -> None:
+        """Forget what a version's matching proposed; the sweep removes its blob."""
+        same = (version_file.c.dataset_id == dataset_id, version_file.c.version == number)
+        links = version_file.c.role == FileRole.LINKS
+        self._connection.execute(delete(version_file).where(*same, links))
+
     def drop_gone(self, dataset_id: DatasetId, *, before: int) -> list[AttemptId]:
         """Forget the lists of removed records of versions below a number; who built them."""
         old = (
