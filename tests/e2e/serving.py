@@ -14,6 +14,8 @@ from typing import Any, Self
 import httpx2
 
 PLOTI = [sys.executable, "-m", "ploti"]
+UNLIMITED = {"PLOTI_RATE_LIMIT": "1000000", "PLOTI_PUBLIC_RATE_LIMIT": "1000000"}
+"""Tests ask as fast as they can."""
 KEEPS = {"PATH", "HOME", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"}
 
 
@@ -34,7 +36,7 @@ class Server:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env=environment(**(settings or {})),
+                env=environment(**(UNLIMITED | dict(settings or {}))),
             )
         self.said: list[str] = []
         self.url = self._wait_until_it_serves()

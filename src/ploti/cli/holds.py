@@ -124,7 +124,7 @@ def _print(hold: Hold, *, json: bool) -> None:
             "changes": say_counts(hold.counts),
             "schema change": _schema_change(hold),
             "decided": hold.decided_at,
-            "by": hold.decided_by,
+            "by": hold.decided_by_name or hold.decided_by,
             "note": hold.note or None,
         }
     )

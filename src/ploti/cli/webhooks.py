@@ -230,6 +230,7 @@ def _fields(webhook: Webhook) -> dict[str, object]:
         "failing since": webhook.failing_since,
         "last 24 h": day and f"{day.attempts:,} attempts{_rate(day.success_rate, day.p95_ms)}",
         "created": webhook.created_at,
+        "by": webhook.member_name,
     }
 
 

@@ -107,6 +107,7 @@ class Hold(Value, kw_only=True):
     matched: bool
     decided_at: Instant | None
     decided_by: str | None
+    decided_by_name: str | None = None
     note: str | None
 
 

@@ -8,7 +8,14 @@ from typing import ClassVar
 import msgspec
 
 from ploti.model.event import Event, EventType, UnknownEvent, read_event
-from ploti.model.ids import DatasetId, DeliveryId, EventId, SubscriptionId, WebhookId
+from ploti.model.ids import (
+    DatasetId,
+    DeliveryId,
+    EventId,
+    MemberId,
+    SubscriptionId,
+    WebhookId,
+)
 from ploti.model.wire import UNSET, Instant, Unset, Value, convert, decode
 
 NOW = "now"
@@ -58,7 +65,7 @@ class LastDay(Value, kw_only=True):
 
 
 class Webhook(Value, kw_only=True):
-    """A webhook of the workspace; `events` is null where it gets every type.
+    """A webhook of the workspace and of a member (R-158); `events` is null for every type.
 
     `events_behind` counts the log's events that it has not come to; `last_day` is only there where
     one webhook is asked for.
@@ -69,6 +76,8 @@ class Webhook(Value, kw_only=True):
     subscription_id: SubscriptionId
     events: list[EventType] | None
     created_at: Instant
+    member_id: MemberId
+    member_name: str
     state: WebhookState
     off_reason: OffReason | None
     off_at: Instant | None

@@ -98,6 +98,8 @@ def show_webhook(tx: Transaction, row: WebhookRow) -> Webhook:
         subscription_id=row.subscription_id,
         events=row.events,
         created_at=row.created_at,
+        member_id=row.member_id,
+        member_name=tx.members.names([row.member_id]).get(row.member_id, ""),
         state=row.state,
         off_reason=row.off_reason,
         off_at=row.off_at,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ploti.errors import Conflict, NotFound
 from ploti.model.admin import AcceptedFinding, AcceptedPage, Hold, HoldPage, HoldState
-from ploti.model.ids import DatasetId, HoldId
+from ploti.model.ids import DatasetId, HoldId, MemberId
 from ploti.model.wire import Instant
 from ploti.server.membership.principal import Principal
 from ploti.server.ports.rows import HoldRow, ListedHold
@@ -28,12 +28,12 @@ def list_holds(
     page, next_cursor = cut(
         found, limit=limit, cursor=lambda listed: timed_cursor(listed.hold.since, listed.hold.id)
     )
-    return HoldPage(holds=[_show(listed) for listed in page], next_cursor=next_cursor)
+    return HoldPage(holds=[_show(tx, listed) for listed in page], next_cursor=next_cursor)
 
 
 def get_hold(tx: Transaction, hold_id: HoldId) -> Hold:
     """One hold; raises NotFound."""
-    return _show(find_hold(tx, hold_id))
+    return _show(tx, find_hold(tx, hold_id))
 
 
 def release_hold(
@@ -119,8 +119,9 @@ def _lock_open(tx: Transaction, hold_id: HoldId) -> HoldRow:
     return hold
 
 
-def _show(listed: ListedHold) -> Hold:
+def _show(tx: Transaction, listed: ListedHold) -> Hold:
     hold, version = listed.hold, listed.version
+    decided_by = None if hold.decided_by is None else MemberId(hold.decided_by)
     return Hold(
         id=hold.id,
         dataset_id=hold.dataset_id,
@@ -136,6 +137,7 @@ def _show(listed: ListedHold) -> Hold:
         findings=hold.findings,
         matched=hold.matched,
         decided_at=hold.decided_at,
-        decided_by=hold.decided_by,
+        decided_by=decided_by,
+        decided_by_name=decided_by and tx.members.names([decided_by]).get(decided_by),
         note=hold.note,
     )
