@@ -1,4 +1,4 @@
-"""What every destination must do; a new one is added to `ADDRESSES` and must pass it all."""
+"""What every destination must do: a new one is added to `FILES` or `DATABASES`, and passes all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
+import psycopg
 import pytest
 from tests.fakes.feed import (
     SUBSCRIPTION,
@@ -19,6 +20,7 @@ from tests.fakes.feed import (
     make_version,
     write_parquet,
 )
+from tests.fakes.postgres import Cluster
 
 from ploti.errors import DestinationBusy, SyncError
 from ploti.model.columns import RECORD_ID
@@ -30,14 +32,38 @@ from ploti.sync.destination import Destination, TableError, Transaction
 from ploti.sync.destinations import open_destination
 from ploti.sync.held import Held, Holdings, State
 
-ADDRESSES = [f"{kind}:{{folder}}/it's [a] *file?#%20.db" for kind in ("duckdb", "sqlite", "gpkg")]
+FILES = [f"{kind}:{{folder}}/it's [a] *file?#%20.db" for kind in ("duckdb", "sqlite", "gpkg")]
+DATABASES = ["postgresql", "postgis"]
 PERMITS = DatasetId("ds_permits")
 NAN_POINT = struct.pack("<BIdd", 1, 1, math.nan, math.nan)
 
 
-@pytest.fixture(params=ADDRESSES)
+@pytest.fixture(scope="module")
+def postgresql(postgres: Cluster) -> Iterator[str]:
+    with postgres.database() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def postgis(postgres: Cluster) -> Iterator[str]:
+    if not postgres.offers("postgis"):
+        pytest.skip("the Debian package postgresql-postgis is not installed")
+    with postgres.database() as url:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(
+                "CREATE SCHEMA extensions; CREATE EXTENSION postgis SCHEMA extensions"
+            )
+        yield url
+
+
+@pytest.fixture(params=FILES + DATABASES)
 def destination(request: pytest.FixtureRequest, tmp_path: Path) -> Destination:
+    """A new one of each kind; a database is emptied for it."""
     address = str(request.param).format(folder=tmp_path)
+    if address in DATABASES:
+        address = request.getfixturevalue(address)
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("DROP SCHEMA IF EXISTS _ploti CASCADE; DROP TABLE IF EXISTS permits")
     return open_destination(address, subscription_id=SUBSCRIPTION, lock_timeout=1)
 
 
@@ -123,6 +149,7 @@ def test_names_of_every_kind_are_columns(destination: Destination, tmp_path: Pat
     long = "permit_application_reviewing_department_assigned_inspector_remarks"
     names = [f"{long}_first", f"{long}_second", "order", "user", "Select", "STATUS", "status_2"]
     names += ["2nd_review", 'say "hi"', "naïve größe", "unnamed", "rowid", "a.b", "bbox"]
+    names += ["ctid", "xmin", "100 %", "%s", "ß" * 200]
     schema = make_schema(**dict.fromkeys(names, "string"))
     (version,) = versions((schema, {"rec_a": {name: name for name in names}}))
     load(destination, version, tmp_path)

@@ -28,7 +28,10 @@ from ploti.model.schema import (
     SchemaChange,
 )
 from ploti.model.version import Counts, ResyncReason
+from ploti.sync.destinations import FORMS
 from ploti.sync.destinations.duckdb import tables
+from ploti.sync.destinations.postgres.values import TYPES as POSTGRES_TYPES
+from ploti.sync.destinations.postgres.values import declared as postgres_type
 from ploti.sync.destinations.sqlite import GeoPackage
 from ploti.sync.destinations.sqlite.layout import Layout
 from ploti.sync.destinations.sqlite.values import TYPES as SQLITE_TYPES
@@ -87,9 +90,9 @@ def settings() -> str:
         "wins. A variable with the prefix `PLOTI_` that is no setting is an error.",
         table(["flag", "variable", "default", "meaning"], rows),
         "Sizes are written `2GiB`, `500MiB` or as a number of bytes.",
-        "`PLOTI_SOURCE_NAME` is a secret that a source is asked with, and `PLOTI_SOURCE_NAME_HOSTS` "
-        "names the hosts that may get it; NAME is what declarations call it. "
-        "[Declarations](declarations.md#credential) tells more.",
+        "`PLOTI_SOURCE_NAME` is a secret that a source is asked with, and "
+        "`PLOTI_SOURCE_NAME_HOSTS` names the hosts that may get it; NAME is what declarations "
+        "call it. [Declarations](declarations.md#credential) tells more.",
         "## The client",
         "The commands and `import ploti` read two variables.",
         table(["variable", "default", "meaning"], client),
@@ -219,46 +222,69 @@ def type_name(kind: object) -> str:
     return plain.get(typing.cast("type", kind)) or {"Instant": "time"}.get(name, code(name))
 
 
+POSTGIS = "`geometry` with PostGIS, `bytea` without"
+
+
 def destinations() -> str:
     """`destinations.md`: what sync writes into each kind of destination."""
-    assert tables._TYPES.keys() == TYPES == SQLITE_TYPES.keys()
+    assert tables._TYPES.keys() == TYPES == SQLITE_TYPES.keys() == {*POSTGRES_TYPES, "geometry"}
     kinds = [*sorted(TYPES), "decimal(p,s)"]
     plain, geopackage = Layout(), GeoPackage()
     rows = [
-        list(map(code, [each, tables._type(each), plain.declared(each), geopackage.declared(each)]))
+        [
+            code(each),
+            code(tables._type(each)),
+            POSTGIS if each == "geometry" else code(postgres_type(each, has_postgis=True)),
+            code(plain.declared(each)),
+            code(geopackage.declared(each)),
+        ]
         for each in kinds
     ]
     return page(
         "Destinations",
-        "`ploti feeds sync SUB --to DESTINATION` keeps a file in step with a subscription: "
-        "`duckdb:FILE`, `sqlite:FILE` or `gpkg:FILE`, a GeoPackage.",
+        "`ploti feeds sync SUB --to DESTINATION` keeps a database in step with a subscription: "
+        f"{', '.join(map(code, FORMS))}.",
         "## Tables",
         "A dataset becomes a table of the default schema, named after its id without `ds_`; "
         "`--table-name` gives another name to a single `--dataset`. It has the column "
-        "`_ploti_record_id` and the dataset's own columns. In SQLite `_ploti_record_id` is the "
-        "primary key; in DuckDB there is none. Columns that you "
+        "`_ploti_record_id` and the dataset's own columns. In PostgreSQL and SQLite "
+        "`_ploti_record_id` is the primary key; in DuckDB there is none. Columns that you "
         "add yourself stay, as long as a load finds the columns that it needs.",
-        table(["type of the column", "type in DuckDB", "type in SQLite", "in a GeoPackage"], rows),
+        table(["type of the column", "DuckDB", "PostgreSQL", "SQLite", "GeoPackage"], rows),
         "In DuckDB the type of a geometry carries its reference system: `GEOMETRY('OGC:CRS84')` is "
         "longitude and latitude. Any other stands there in full, as PROJJSON. That is long in a "
         "`DESCRIBE`, but by it DuckDB writes GeoParquet without an extension; by a mere "
         "`EPSG:2236` it cannot.",
+        "In PostgreSQL (14 or newer) a table with the right columns is never emptied: a load "
+        "writes only what differs, so that indexes, grants, views and foreign keys stay. Where "
+        "the columns change for good (a MAJOR schema version), the table is made anew: its grants "
+        "go along, and views over it stop it with an error that lists them, unless "
+        "`--replace-views` has them made again over the new table. A geometry has the SRID of its "
+        "EPSG number in every row (4326 for longitude and latitude); the column takes every kind, "
+        "with Z and M and without. What is synced goes into the first schema of the user's "
+        "`search_path`; the user needs `CREATE` on it and on the database.",
         "In SQLite a geometry is WKB, a boolean is 0 or 1, and what SQLite has no exact type for "
         "is text: `0.50`, `2026-01-31`, `2026-01-31T06:13:02.000Z` (six decimals where there are "
         "microseconds; no `Z` for a `datetime`, which has no zone). So texts of one column sort as "
         "their dates do, down to the millisecond; cast a decimal to compare it as a number. SQLite "
-        "holds 2,000 columns, and keeps table names that begin with `sqlite_` to itself.",
+        "holds 2,000 columns.",
         "A GeoPackage is such a SQLite file too, with a header before each WKB and the lists by "
         "which QGIS and GDAL know layers. A table has the column `_ploti_fid`, which numbers rows "
         "for these programs and is no record's for good. A reference system is told by authority "
         "and number. No spatial index is made; one that you make in QGIS is kept right. GDAL reads "
-        "microseconds cut to milliseconds, and lists the two tables of what sync records as well. "
-        "Table names cannot begin with `gpkg_` or `rtree_`.",
+        "microseconds cut to milliseconds, and lists the two tables of what sync records as well.",
+        "## Names",
+        "A name that a destination cannot hold gets another one there, once: it stays, whatever "
+        "comes later. A table whose name begins with `sqlite_` (in a GeoPackage also `gpkg_` or "
+        "`rtree_`) begins with `t_` in addition. In PostgreSQL a name of more than 63 bytes is cut "
+        "and ends with eight digits made from the whole of it, and a column called as one of "
+        "PostgreSQL's own (`ctid`, `xmin`, …) ends with `_`. The table `_ploti.names` there lists "
+        "such columns with both names.",
         "## What sync records",
-        "The schema `_ploti` of the same file has two tables, `subscriptions` and `datasets`: the "
-        "cursor, and which version each table holds. In SQLite and GeoPackages they are "
-        "`_ploti_subscriptions` and `_ploti_datasets`. They change in the transaction "
-        "that changes the data. Do not write to them.",
+        "The schema `_ploti` of the same database has two tables, `subscriptions` and `datasets`: "
+        "the cursor, and which version each table holds. In SQLite and GeoPackages they are "
+        "`_ploti_subscriptions` and `_ploti_datasets`. They change in the transaction that "
+        "changes the data. Do not write to them.",
         "## States",
         f"A dataset in the result of `sync` is in one of these states: {codes(State)}. "
         "The table for people has `current` in place of `held`. "
@@ -267,6 +293,11 @@ def destinations() -> str:
         "DuckDB lets one process write to a file, and no other read it meanwhile. Sync opens the "
         "file only for its transactions, and waits up to `--lock-timeout` seconds while another "
         "program has it open.",
+        "PostgreSQL has readers and writers beside sync. Two clients of one subscription keep each "
+        "other out by an advisory lock, so connect to the server itself or through a pooler that "
+        "pools sessions; other subscriptions may share the database. Sync waits up to "
+        "`--lock-timeout` seconds for a lock that another program has on a table. With `--follow` "
+        "a lost connection is taken up again.",
         "SQLite, and so a GeoPackage, has readers beside the writer: they see the version "
         "before until the new one is committed. A commit waits up to `--lock-timeout` "
         "seconds for those that are reading.",

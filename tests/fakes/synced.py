@@ -1,6 +1,6 @@
-"""A destination under test, and what plain DuckDB or plain SQLite reads out of it.
+"""A destination under test, and what plain DuckDB, SQLite or psycopg reads out of it.
 
-The file's suffix is the kind of the destination.
+A file's suffix is the kind of the destination; a database is given by its address.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import psycopg
 from tests.fakes.feed import SUBSCRIPTION, FakeVersion
 
 from ploti.model.columns import RECORD_ID
@@ -25,25 +27,39 @@ from ploti.sync.result import Result
 from ploti.sync.runner import open_run
 from ploti.sync.work import Options
 
+Place = Path | str
 
-def destination(file: Path, lock_timeout: float = 5.0) -> Destination:
-    """A file as a destination of the test's subscription."""
-    address = f"{file.suffix.removeprefix('.')}:{file}"
-    return open_destination(address, subscription_id=SUBSCRIPTION, lock_timeout=lock_timeout)
+
+def destination(
+    place: Place, lock_timeout: float = 5.0, *, replace_views: bool = False
+) -> Destination:
+    """A file or a database as a destination of the test's subscription."""
+    return open_destination(
+        address(place),
+        subscription_id=SUBSCRIPTION,
+        lock_timeout=lock_timeout,
+        replace_views=replace_views,
+    )
+
+
+def address(place: Place) -> str:
+    """What `--to` is given for it."""
+    return place if isinstance(place, str) else f"{place.suffix.removeprefix('.')}:{place}"
 
 
 def sync(
     feed: Feed,
-    file: Path,
+    place: Place,
     *,
+    replace_views: bool = False,
     options: Options | None = None,
     chosen: frozenset[DatasetId] = frozenset(),
     observe: Observer = ignore,
 ) -> Result:
-    """Bring the file up to date, once."""
+    """Bring it up to date, once."""
     with open_run(
         feed=feed,
-        destination=destination(file),
+        destination=destination(place, replace_views=replace_views),
         options=options or Options(),
         chosen=chosen,
         observe=observe,
@@ -67,45 +83,53 @@ def _using(file: Path, mode: str) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.execute("USE memory; DETACH file")
 
 
-def query(file: Path, sql: str) -> list[tuple[object, ...]]:
-    """Rows by plain DuckDB, or by plain SQLite."""
-    if file.suffix != ".duckdb":
-        with closing(sqlite3.connect(file)) as plain:
+def query(place: Place, sql: str) -> list[tuple[Any, ...]]:
+    """Rows by plain DuckDB, plain SQLite or plain psycopg."""
+    if isinstance(place, str):
+        with psycopg.connect(place) as plain:
+            return plain.execute(sql.encode()).fetchall()
+    if place.suffix != ".duckdb":
+        with closing(sqlite3.connect(place)) as plain:
             return plain.execute(sql).fetchall()
-    with _using(file, " (READ_ONLY)") as connection:
+    with _using(place, " (READ_ONLY)") as connection:
         return connection.execute(sql).fetchall()
 
 
-def execute(file: Path, sql: str) -> None:
-    """Do something to the file by hand."""
-    if file.suffix != ".duckdb":
-        with closing(sqlite3.connect(file)) as plain, plain:
+def execute(place: Place, sql: str) -> None:
+    """Do something to it by hand."""
+    if isinstance(place, str):
+        with psycopg.connect(place) as plain:
+            plain.execute(sql.encode())
+        return
+    if place.suffix != ".duckdb":
+        with closing(sqlite3.connect(place)) as plain, plain:
             plain.execute(sql)
         return
-    with _using(file, "") as connection:
+    with _using(place, "") as connection:
         connection.execute(sql)
 
 
-def held(file: Path) -> dict[str, tuple[object, ...]]:
+def held(place: Place) -> dict[str, tuple[object, ...]]:
     """Version and state of each dataset, as the documented table says."""
-    table = "_ploti.datasets" if file.suffix == ".duckdb" else "_ploti_datasets"
-    rows = query(file, f"SELECT dataset_id, version, state FROM {table}")
+    has_schemas = isinstance(place, str) or place.suffix == ".duckdb"
+    table = "_ploti.datasets" if has_schemas else "_ploti_datasets"
+    rows = query(place, f"SELECT dataset_id, version, state FROM {table}")
     return {str(dataset_id): tuple(rest) for dataset_id, *rest in rows}
 
 
-def cursor(file: Path) -> object:
+def cursor(place: Place) -> object:
     """The cursor, as the documented table says."""
-    return query(file, "SELECT cursor FROM _ploti.subscriptions")[0][0]
+    return query(place, "SELECT cursor FROM _ploti.subscriptions")[0][0]
 
 
-def read_table(file: Path, version: FakeVersion, table: str) -> dict[str, dict[str, object]]:
+def read_table(place: Place, version: FakeVersion, table: str) -> dict[str, dict[str, object]]:
     """The table's rows by record id, with the version's columns."""
     names = [column.name for column in version.schema.columns]
     values = [
         f'st_aswkb("{column.name}")' if column.type == "geometry" else f'"{column.name}"'
         for column in version.schema.columns
     ]
-    rows = query(file, f'SELECT {", ".join([RECORD_ID, *values])} FROM "{table}"')
+    rows = query(place, f'SELECT {", ".join([RECORD_ID, *values])} FROM "{table}"')
     found = {str(key): dict(zip(names, cells, strict=True)) for key, *cells in rows}
     assert len(found) == len(rows), "a record id stands twice in the table"
     return found

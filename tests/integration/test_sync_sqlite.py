@@ -129,12 +129,13 @@ def test_a_table_that_is_not_plotis_is_left_alone(feed: FakeFeed, file: Path) ->
     assert synced.query(file, "SELECT mine FROM permits") == []
 
 
-def test_a_name_that_sqlite_keeps_to_itself_is_refused_with_the_way_out(file: Path) -> None:
+def test_a_name_that_sqlite_keeps_to_itself_is_another_one_there(file: Path) -> None:
     feed = FakeFeed()
     feed.join(DatasetId("ds_sqlite_stat1"))
-    feed.release(DatasetId("ds_sqlite_stat1"), make_schema(no="string"), {})
+    feed.release(DatasetId("ds_sqlite_stat1"), make_schema(no="string"), {"rec_a": {"no": "1"}})
     result = synced.sync(feed, file)
-    assert "--dataset ds_sqlite_stat1 --table-name" in str(result.datasets[0].reason)
+    assert result.datasets[0].table == "t_sqlite_stat1"
+    assert synced.query(file, "SELECT no FROM t_sqlite_stat1") == [("1",)]
 
 
 def test_a_reader_keeps_its_version_and_the_commit_waits_for_it(feed: FakeFeed, file: Path) -> None:

@@ -57,6 +57,10 @@ def sync(
     on_removed: Annotated[
         Literal["keep", "drop"], Parameter(help="What becomes of a dataset's table that leaves.")
     ] = "keep",
+    replace_views: Annotated[
+        bool,
+        Parameter(negative=(), help="Make views over a table again where it is made anew."),
+    ] = False,
     table_name: Annotated[
         str | None, Parameter(help="The table's name, with one --dataset.")
     ] = None,
@@ -83,6 +87,7 @@ def sync(
             verify=verify,
             dataset=dataset or (),
             on_removed=on_removed,
+            replace_views=replace_views,
             table_name=table_name,
             lock_timeout=lock_timeout,
             observe=observe,

@@ -35,6 +35,7 @@ def sync(
     verify: bool = False,
     dataset: Iterable[str] = (),
     on_removed: str = "keep",
+    replace_views: bool = False,
     table_name: str | None = None,
     lock_timeout: float = LOCK_TIMEOUT,
     observe: Observer | None = None,
@@ -47,6 +48,7 @@ def sync(
         verify=verify,
         dataset=dataset,
         on_removed=on_removed,
+        replace_views=replace_views,
         table_name=table_name,
         lock_timeout=lock_timeout,
         observe=observe or ignore,
@@ -66,6 +68,7 @@ def opened(
     verify: bool,
     dataset: Iterable[str],
     on_removed: str,
+    replace_views: bool,
     table_name: str | None,
     lock_timeout: float,
     observe: Observer,
@@ -79,7 +82,12 @@ def opened(
         observe(progress)
 
     subscription = SubscriptionId(subscription_id)
-    destination = open_destination(to, subscription_id=subscription, lock_timeout=lock_timeout)
+    destination = open_destination(
+        to,
+        subscription_id=subscription,
+        lock_timeout=lock_timeout,
+        replace_views=replace_views,
+    )
     try:
         chosen = frozenset(dataset_id(each) for each in dataset)
         options = Options(verify=verify, on_removed=OnRemoved(on_removed), table_name=table_name)

@@ -6,12 +6,12 @@ always those of one moment.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from ploti.errors import SyncError
+from ploti.errors import DestinationBusy, SyncError
 from ploti.model.digest import Buckets
 from ploti.model.ids import DatasetId, EventId
 from ploti.model.schema import AddedColumn, Schema
@@ -20,6 +20,10 @@ from ploti.sync.held import Held, Holdings
 
 class TableError(SyncError):
     """One dataset's table cannot take what it is given; other tables are not concerned."""
+
+
+class DestinationLost(DestinationBusy):
+    """It cannot be reached, or was lost on the way; its last commit may have come through."""
 
 
 class Transaction(Protocol):
@@ -83,6 +87,14 @@ class Session(Protocol):
 
     def revision(self) -> int:
         """The revision of what is held; every transaction that changes it adds one."""
+        ...
+
+    def table_name(self, wanted: str) -> str:
+        """The name itself, or the one to have instead where the destination cannot hold it."""
+        ...
+
+    def names(self, table: str) -> Mapping[str, str]:
+        """The columns that the table has by another name than the dataset's, and that name."""
         ...
 
     def transaction(self) -> AbstractContextManager[Transaction]:

@@ -27,7 +27,7 @@ class Downloads:
         """An empty folder, gone at the end; what a killed run left in it goes first."""
         try:
             shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder.mkdir()
+            self._folder.mkdir(parents=True)
         except OSError as error:
             raise SyncError(f"Cannot make {self._folder}: {error.strerror}") from error
         try:

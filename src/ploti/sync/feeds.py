@@ -34,6 +34,7 @@ class Feeds(ClientFeeds):
         verify: bool = False,
         dataset: Iterable[str] = (),
         on_removed: str = "keep",
+        replace_views: bool = False,
         table_name: str | None = None,
         lock_timeout: float = 60.0,
         observe: Observer | None = None,
@@ -47,6 +48,8 @@ class Feeds(ClientFeeds):
             verify: Prove every version's table by its content digest before it is committed.
             dataset: Only these datasets; another choice than last time is taken up.
             on_removed: `keep` the table of a dataset that leaves, or `drop` it.
+            replace_views: Where a table is made anew and its database would keep the old one for
+                the views over it, make them again over the new one.
             table_name: The table's name, for one `dataset`; else its id without `ds_`.
             lock_timeout: Seconds to wait for a destination that another program has open.
             observe: Is told of every step.
@@ -66,6 +69,7 @@ class Feeds(ClientFeeds):
             verify=verify,
             dataset=dataset,
             on_removed=on_removed,
+            replace_views=replace_views,
             table_name=table_name,
             lock_timeout=lock_timeout,
             observe=observe,

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from ploti.errors import SyncError
 from ploti.model.ids import DatasetId, EventId
-from ploti.sync.destination import Destination, Session, Transaction
+from ploti.sync.destination import Destination, DestinationLost, Session, Transaction
 from ploti.sync.held import Held, Holdings
 from ploti.sync.progress import Moment, Observer, Progress
 
@@ -29,12 +29,22 @@ class Ledger:
         self._destination = destination
         self._observe = observe
         self._datasets: dict[DatasetId, Held] = {}
+        self._is_certain = False
         self.holdings = Holdings()
-        if destination.exists:
-            with destination.reading() as session:
-                self.holdings = session.holdings()
-                self._datasets.update(self.holdings.datasets)
-        self.holdings = replace(self.holdings, datasets=MappingProxyType(self._datasets))
+        self.settle()
+
+    def settle(self) -> None:
+        """Read what is held, if it was never read or a lost destination left it open."""
+        if self._is_certain:
+            return
+        found = Holdings()
+        if self._destination.exists:
+            with self._destination.reading() as session:
+                found = session.holdings()
+        self._datasets.clear()
+        self._datasets.update(found.datasets)
+        self.holdings = replace(found, datasets=MappingProxyType(self._datasets))
+        self._is_certain = True
 
     def held(self, dataset_id: DatasetId) -> Held:
         """Where a dataset stands; one never heard of waits for its first version."""
@@ -43,16 +53,23 @@ class Ledger:
     @contextmanager
     def session(self) -> Iterator[Session]:
         """The destination, open, and as this run left it."""
-        with self._destination.session() as session:
-            if session.revision() != self.holdings.revision:
-                raise SyncError(
-                    f"{self._destination.name} was changed by something else during this run:"
-                    " start it again"
-                )
-            self._observe(Progress(moment=Moment.OPENED, detail="the destination is open"))
-            yield session
+        try:
+            with self._destination.session() as session:
+                self._check_revision(session)
+                self._observe(Progress(moment=Moment.OPENED, detail="the destination is open"))
+                yield session
+        except DestinationLost:
+            self._is_certain = False
+            raise
         cursor = self.holdings.cursor
         self._observe(Progress(moment=Moment.CLOSED, detail="free for readers", cursor=cursor))
+
+    def _check_revision(self, session: Session) -> None:
+        if session.revision() != self.holdings.revision:
+            raise SyncError(
+                f"{self._destination.name} was changed by something else during this run:"
+                " start it again"
+            )
 
     @contextmanager
     def change(self, session: Session, held: Held, finish: Finish) -> Iterator[Transaction]:

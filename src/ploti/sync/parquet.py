@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -14,6 +16,7 @@ from ploti.model.sql import identifier, literal
 from ploti.sync.destination import TableError
 
 _BATCH = 10_000
+_PIECE = 1 << 20
 
 Row = tuple[object, ...]
 Written = Callable[[str, str], str]
@@ -41,6 +44,16 @@ class Rows:
         """The same, of the rows that a changes file says to keep."""
         return self._select(self._values(schema, written), f"WHERE {identifier(OP)} = 'upsert'")
 
+    def csv(self, schema: Schema, written: Written) -> Iterator[bytes]:
+        """The same as `read`, as CSV in pieces: whatever is not null stands in quotes."""
+        return self._csv(self._values(schema, written))
+
+    def csv_changes(self, schema: Schema, written: Written) -> Iterator[bytes]:
+        """All rows of a changes file as CSV, each after whether it is one to keep."""
+        self.check_operations()
+        kept = f"{identifier(OP)} = 'upsert'"
+        return self._csv(f"{kept}, {self._values(schema, written)}")
+
     def record_ids(self) -> Iterator[Row]:
         """The id of every record that the file names, each in a tuple of its own."""
         return self._select(identifier(RECORD_ID))
@@ -62,6 +75,29 @@ class Rows:
     def _columns(self) -> dict[str, str]:
         found = self._run(f"DESCRIBE FROM {self._file}").fetchall()
         return {str(name): str(kind) for name, kind, *_ in found}
+
+    def _csv(self, what: str) -> Iterator[bytes]:
+        """What DuckDB writes into a pipe, while it writes it."""
+        source, sink = os.pipe()
+        query = (
+            f"COPY (FROM {self._file} SELECT {what}) TO '/dev/fd/{sink}'"
+            " (FORMAT csv, HEADER false, FORCE_QUOTE *, USE_TMP_FILE false)"
+        )
+        with ThreadPoolExecutor(1) as writer:
+            try:
+                writing = writer.submit(self._write, query, sink)
+                while piece := os.read(source, _PIECE):
+                    yield piece
+            finally:
+                # A reader that gives up breaks the pipe, and so ends the writer.
+                os.close(source)
+            writing.result()
+
+    def _write(self, query: str, sink: int) -> None:
+        try:
+            self._run(query)
+        finally:
+            os.close(sink)
 
     def _select(self, what: str, where: str = "") -> Iterator[Row]:
         result = self._run(f"FROM {self._file} SELECT {what} {where}")

@@ -120,6 +120,7 @@ class Run:
 
     def _turn(self, *, wait: int) -> bool:
         """Work one page of the log; whether that was its end."""
+        self._ledger.settle()
         if self._chosen != self._ledger.holdings.chosen:
             self._choose()
         cursor = self._ledger.holdings.cursor

@@ -154,17 +154,23 @@ class Work:
             )
             return
         ready = self._fetch(self._feed.version(step.dataset_id, number), "snapshot")
-        table = held.table or self._options.table_name or step.dataset_id.removeprefix("ds_")
-        loaded = holding(held, ready.version, table=table, event=step.event)
-        with (
-            self._ledger.session() as session,
-            self._ledger.change(session, loaded, finish) as transaction,
-        ):
-            transaction.claim(table, step.dataset_id)
-            transaction.load(table, ready.schema, ready.file)
-            self._check(transaction, table, ready)
+        with self._ledger.session() as session:
+            table = held.table or self._table_name(session, step.dataset_id)
+            loaded = holding(held, ready.version, table=table, event=step.event)
+            with self._ledger.change(session, loaded, finish) as transaction:
+                transaction.claim(table, step.dataset_id)
+                transaction.load(table, ready.schema, ready.file)
+                self._check(transaction, table, ready)
         self.loads += 1
         self._spent[step.dataset_id] = 0
+
+    def _table_name(self, session: Session, dataset_id: DatasetId) -> str:
+        """What a new table is called; a name that was asked for is had as it is, or not at all."""
+        wanted = self._options.table_name
+        name = session.table_name(wanted or dataset_id.removeprefix("ds_"))
+        if wanted not in (None, name):
+            raise TableError(f"no table here can be called {wanted}: take another --table-name")
+        return name
 
     def _number(self, step: Load) -> int | None:
         """The number of the version to load, None where the dataset has none."""

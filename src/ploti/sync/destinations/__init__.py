@@ -12,27 +12,56 @@ from ploti.sync.destination import Destination
 from ploti.sync.destinations.duckdb import DuckDB
 from ploti.sync.destinations.sqlite import GeoPackage, SQLite
 
-_KINDS: dict[str, Callable[..., Destination]] = {
+_FILES: dict[str, Callable[..., Destination]] = {
     "duckdb": DuckDB,
     "sqlite": SQLite,
     "gpkg": partial(SQLite, layout=GeoPackage()),
 }
+_DATABASES = ("postgresql", "postgres")
+FORMS = ("duckdb:FILE", "postgresql://USER@HOST/DATABASE", "sqlite:FILE", "gpkg:FILE")
+"""The addresses that there are."""
 
 LOCK_TIMEOUT = 60.0
 """Seconds to wait for a destination that is in use, unless another number is given."""
 
 
 def open_destination(
-    address: str, *, subscription_id: SubscriptionId, lock_timeout: float = LOCK_TIMEOUT
+    address: str,
+    *,
+    subscription_id: SubscriptionId,
+    lock_timeout: float = LOCK_TIMEOUT,
+    replace_views: bool = False,
 ) -> Destination:
     """The destination at an address such as `sqlite:FILE`; nothing is opened or made yet.
+
+    `replace_views`: where a table is made anew, views over it are made again over the new one, in
+    the databases that would not let it go otherwise.
 
     Raises:
         ConfigError: The address is none that ploti can sync to.
     """
     kind, _, rest = address.partition(":")
-    if kind in _KINDS and rest:
-        make, path = _KINDS[kind], Path(rest).expanduser()
+    if kind in _FILES and rest:
+        make, path = _FILES[kind], Path(rest).expanduser()
         return make(path, subscription_id=subscription_id, lock_timeout=lock_timeout)
-    choice = ", ".join(f"{each}:FILE" for each in _KINDS)
-    raise ConfigError(f"'{address}' is no destination: give one of {choice}")
+    if kind in _DATABASES and rest.startswith("//"):
+        return _postgres()(
+            address,
+            subscription_id=subscription_id,
+            lock_timeout=lock_timeout,
+            replace_views=replace_views,
+        )
+    raise ConfigError(f"'{address}' is no destination: give one of {', '.join(FORMS)}")
+
+
+def _postgres() -> Callable[..., Destination]:
+    """Loaded where it is meant: its driver comes with an extra."""
+    try:
+        from ploti.sync.destinations.postgres import Postgres  # noqa: PLC0415 - as is said above
+    except ModuleNotFoundError as error:
+        if error.name != "psycopg":
+            raise
+        raise ConfigError(
+            "PostgreSQL needs its driver: `pip install 'ploti[sync,postgres]'` brings it"
+        ) from error
+    return Postgres

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -95,6 +95,15 @@ class DuckDBSession:
             [self._subscription_id],
         ).fetchone()
         return int(found[0]) if found else 0
+
+    def table_name(self, wanted: str) -> str:
+        """The name itself: DuckDB holds any."""
+        return wanted
+
+    def names(self, table: str) -> Mapping[str, str]:
+        """None: DuckDB holds any name that a dataset's column has."""
+        del table
+        return {}
 
     def _datasets(self) -> dict[DatasetId, Held]:
         rows = self._connection.execute(

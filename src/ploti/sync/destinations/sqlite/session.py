@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ploti.sync.destinations.sqlite.faults import said_of_the_table
 from ploti.sync.destinations.sqlite.layout import Layout
 from ploti.sync.destinations.sqlite.tables import Tables
 from ploti.sync.held import Held, Holdings, State
+from ploti.sync.names import Limits, fit
 
 _SET_UP = (
     """
@@ -108,6 +109,15 @@ class SQLiteSession:
         ).fetchone()
         return int(found[0]) if found else 0
 
+    def table_name(self, wanted: str) -> str:
+        """The name that a table can have."""
+        return fit(wanted, Limits(prefixes=self._layout.own_names))
+
+    def names(self, table: str) -> Mapping[str, str]:
+        """None: SQLite holds any name that a dataset's column has."""
+        del table
+        return {}
+
     def _datasets(self) -> dict[DatasetId, Held]:
         rows = self._connection.execute(
             "SELECT dataset_id, state, version, schema_version, content_digest, row_count,"
@@ -121,9 +131,7 @@ class SQLiteSession:
     def transaction(self) -> Iterator[Transaction]:
         """All that is done in the block, or nothing; a reader's sees one moment of the file."""
         is_reading = self._connection.execute("PRAGMA query_only").fetchone() == (1,)
-        transaction = SQLiteTransaction(
-            self._connection, self._tables, self._layout.own_names, self._subscription_id
-        )
+        transaction = SQLiteTransaction(self._connection, self._tables, self._subscription_id)
         with self._begun("BEGIN" if is_reading else "BEGIN IMMEDIATE"):
             yield transaction
             transaction.count_up()
@@ -149,12 +157,10 @@ class SQLiteTransaction:
         self,
         connection: sqlite3.Connection,
         tables: Tables,
-        own_names: tuple[str, ...],
         subscription_id: SubscriptionId,
     ) -> None:
         self._connection = connection
         self._tables = tables
-        self._own_names = own_names
         self._subscription_id = subscription_id
         self._has_changed = False
 
@@ -172,17 +178,10 @@ class SQLiteTransaction:
                 raise TableError(f"table {table} is that of {owner} in {subscription_id}")
         if rows:
             self._release(table)
-        else:
-            self._check_free(table, dataset_id)
-
-    def _check_free(self, table: str, dataset_id: DatasetId) -> None:
-        instead = f"sync with --dataset {dataset_id} --table-name NAME"
-        if table.lower().startswith(self._own_names):
-            raise TableError(f"the file's format keeps names like {table} to itself: {instead}")
-        if self._tables.kind(table) is not None:
+        elif self._tables.kind(table) is not None:
             raise TableError(
                 f"a table or view {table} that is not ploti's is in the way: rename it, or"
-                f" {instead}"
+                f" sync with --dataset {dataset_id} --table-name NAME"
             )
 
     def _release(self, table: str) -> None:

@@ -1,0 +1,3 @@
+"""PostgreSQL databases as destinations: connection, session, tables and the digest within."""
+
+from ploti.sync.destinations.postgres.database import Postgres as Postgres

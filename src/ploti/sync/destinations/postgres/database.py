@@ -1,0 +1,162 @@
+"""A PostgreSQL database as a destination, over one connection that holds the lock as well."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+import duckdb
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from ploti.errors import ConfigError, DestinationBusy, SyncError
+from ploti.model.ids import SubscriptionId
+from ploti.sync.destination import DestinationLost, Session
+from ploti.sync.destinations.postgres import recorded
+from ploti.sync.destinations.postgres.faults import said_of_the_whole
+from ploti.sync.destinations.postgres.session import PostgresSession
+from ploti.sync.destinations.postgres.tables import Tables
+from ploti.sync.destinations.postgres.wire import Wire
+
+_LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
+_MEMORY = "256MB"
+
+
+class Postgres:
+    """The database at an address `postgresql://…`; several subscriptions may share it."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        subscription_id: SubscriptionId,
+        lock_timeout: float,
+        replace_views: bool = False,
+    ) -> None:
+        self._address = address
+        self._subscription_id = subscription_id
+        self._lock_timeout = lock_timeout
+        self._replace_views = replace_views
+        self._locked: Wire | None = None
+        self._name = _without_secrets(address)
+
+    @cached_property
+    def _engine(self) -> duckdb.DuckDBPyConnection:
+        """What reads the Parquet files; one thread keeps their order in little memory."""
+        engine = duckdb.connect(
+            ":memory:",
+            config={
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+                "memory_limit": _MEMORY,
+                "threads": "1",
+            },
+        )
+        engine.execute("SET TimeZone = 'UTC'")
+        return engine
+
+    @property
+    def name(self) -> str:
+        """How to call it in messages: without a password, and without options that may hide one."""
+        return self._name
+
+    @property
+    def downloads(self) -> Path:
+        """A folder of this user's for files on their way, one for each destination."""
+        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        key = hashlib.sha256(f"{self._name} {self._subscription_id}".encode()).hexdigest()
+        return Path(cache).expanduser() / "ploti" / "downloads" / key[:16]
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever synced into it."""
+        with self._opened() as wire:
+            return recorded.is_set_up(wire)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other clients of the subscription out, by an advisory lock that dies with us."""
+        self._locked = self._connect_locked()
+        try:
+            yield
+        finally:
+            self._locked.close()
+            self._locked = None
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """The database, over the connection that holds the lock where one does."""
+        if self._locked is None:
+            with self._opened() as wire:
+                yield self._set_up(wire)
+            return
+        if not self._locked.is_open:
+            self._locked = self._connect_locked()
+        with said_of_the_whole(self.name):
+            yield self._set_up(self._locked)
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """The database as it is at one moment."""
+        with self._opened() as wire:
+            wire.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            if not recorded.is_set_up(wire):
+                raise SyncError(f"There is no copy in {self.name} yet: `ploti feeds sync` makes it")
+            yield self._session(wire)
+
+    def _set_up(self, wire: Wire) -> PostgresSession:
+        session = self._session(wire)
+        session.set_up()
+        return session
+
+    def _session(self, wire: Wire) -> PostgresSession:
+        tables = Tables(wire, self._engine, replace_views=self._replace_views)
+        return PostgresSession(wire, tables, self._subscription_id)
+
+    @contextmanager
+    def _opened(self) -> Iterator[Wire]:
+        wire = self._connect()
+        try:
+            with said_of_the_whole(self.name):
+                yield wire
+        finally:
+            wire.close()
+
+    def _connect(self) -> Wire:
+        try:
+            return Wire(self._address, lock_timeout=self._lock_timeout)
+        except psycopg.Error as error:
+            said = str(error).strip().replace("\n", "; ")
+            raise DestinationLost(f"{self.name} cannot be reached: {said}") from error
+
+    def _connect_locked(self) -> Wire:
+        wire = self._connect()
+        try:
+            with said_of_the_whole(self.name):
+                self._take_lock(wire)
+        except BaseException:
+            wire.close()
+            raise
+        return wire
+
+    def _take_lock(self, wire: Wire) -> None:
+        if not wire.value(_LOCK, f"ploti sync {self._subscription_id}"):
+            raise DestinationBusy(
+                f"Another ploti keeps {self._subscription_id} in {self.name} in step: one at a time"
+            )
+
+
+def _without_secrets(address: str) -> str:
+    try:
+        parts = conninfo_to_dict(address)
+    except psycopg.Error as error:
+        raise ConfigError(
+            "The destination's address cannot be read: give postgresql://USER@HOST:PORT/DATABASE"
+        ) from error
+    user = f"{parts['user']}@" if parts.get("user") else ""
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"postgresql://{user}{parts.get('host', '')}{port}/{parts.get('dbname', '')}"

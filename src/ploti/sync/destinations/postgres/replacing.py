@@ -1,0 +1,45 @@
+"""A table made anew in place of one with other columns: readers see the one or the other, whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ploti.model.sql import identifier
+from ploti.sync.destinations.postgres import views
+from ploti.sync.destinations.postgres.wire import Wire
+
+
+@contextmanager
+def replaced(wire: Wire, place: str, table: str, *, replace_views: bool) -> Iterator[str]:
+    """Gives the place to make the new table at; at the end it takes the old one's.
+
+    Where there is no old one, the place is the table's own. The old one stays in use until then,
+    and what is granted on it is granted on the new one. Raises TableError where views are over it
+    that may not be replaced.
+    """
+    if wire.value("SELECT to_regclass(%s)", place) is None:
+        yield place
+        return
+    over = views.find_views(wire, place)
+    views.check_replaceable(over, table, replace=replace_views)
+    name = f"_ploti_loading_{wire.process}"
+    new = f"{wire.schema}.{name}"
+    yield new
+    grants = views.find_grants(wire, place)
+    owner = wire.value(
+        "SELECT relowner::regrole::text FROM pg_class WHERE oid = to_regclass(%s)", place
+    )
+    views.drop_views(wire, over)
+    wire.run(f"DROP TABLE {place}")
+    wire.run(f"ALTER TABLE {new} RENAME TO {identifier(table)}")
+    wire.run(f"ALTER TABLE {place} RENAME CONSTRAINT {name}_pkey TO {_key_name(table)}")
+    for grant in grants:
+        wire.run(grant)
+    wire.run(f"ALTER TABLE {place} OWNER TO {owner}")
+    views.make_views(wire, over)
+
+
+def _key_name(table: str) -> str:
+    """As PostgreSQL itself names a primary key, cut as it is."""
+    return identifier(table.encode()[: 63 - len("_pkey")].decode(errors="ignore") + "_pkey")

@@ -1,0 +1,191 @@
+"""The tables of records in a PostgreSQL database, and how Parquet files are brought into them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+
+from ploti.model.columns import RECORD_ID
+from ploti.model.digest import Buckets
+from ploti.model.schema import AddedColumn, Schema
+from ploti.model.sql import identifier
+from ploti.sync.destination import TableError
+from ploti.sync.destinations.postgres import staging, values
+from ploti.sync.destinations.postgres.digest import buckets_sql, in_buckets_sql
+from ploti.sync.destinations.postgres.faults import said_of_the_table
+from ploti.sync.destinations.postgres.names import Names
+from ploti.sync.destinations.postgres.replacing import replaced
+from ploti.sync.destinations.postgres.staging import STAGE, Columns
+from ploti.sync.destinations.postgres.wire import Wire
+from ploti.sync.parquet import Rows, Written
+
+_COLUMNS = """
+    SELECT attname, CASE WHEN typname = 'geometry' THEN typname
+        ELSE format_type(atttypid, atttypmod) END
+    FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
+    WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped
+"""
+_KEYS = """
+    SELECT count(*) FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+    WHERE indrelid = to_regclass(%s) AND indisunique AND indisvalid AND indpred IS NULL
+        AND indnkeyatts = 1 AND attname = %s
+"""
+_ID = identifier(RECORD_ID)
+
+
+class Tables:
+    """The tables of the default schema; every method raises TableError for a table's own fault.
+
+    DuckDB reads the files, rows go in by COPY. A table that stays is never emptied: what differs is
+    written over it, so that readers, views, grants and foreign keys notice nothing else.
+    """
+
+    def __init__(
+        self, wire: Wire, engine: duckdb.DuckDBPyConnection, *, replace_views: bool
+    ) -> None:
+        self._wire = wire
+        self._engine = engine
+        self._replace_views = replace_views
+        self.names = Names(wire)
+
+    def kind(self, table: str) -> str | None:
+        """What kind of relation has this name, by PostgreSQL's letter; None where none has."""
+        query = "SELECT relkind::text FROM pg_class WHERE oid = to_regclass(%s)"
+        found = self._wire.value(query, self._place(table))
+        return None if found is None else str(found)
+
+    def load(self, table: str, schema: Schema, file: Path) -> None:
+        """Replace all rows; a table with the right columns stays, with what its owner added."""
+        with said_of_the_table():
+            names = self.names.fit(table, [column.name for column in schema.columns])
+            have, place = self._columns(table), self._place(table)
+            if self._differing(schema, names, have) is None and self._has_key(place):
+                columns = self._stored(schema, names, have)
+                self._stage(schema, columns, file, is_changes=False)
+                self._wire.run(staging.delete_missing_sql(place))
+                self._wire.run(staging.merge_snapshot_sql(place, columns))
+                return
+            columns = self._declared(schema, names)
+            with replaced(self._wire, place, table, replace_views=self._replace_views) as new:
+                self._make(new, schema, columns, file)
+
+    def apply(self, table: str, schema: Schema, file: Path) -> None:
+        """Delete and insert what a changes file says."""
+        with said_of_the_table():
+            names = self.names.fit(table, [column.name for column in schema.columns])
+            have, place = self._columns(table), self._place(table)
+            differing = self._differing(schema, names, have)
+            if differing is not None:
+                raise TableError(
+                    f"column {differing} of table {table} is {have.get(differing, 'missing')}"
+                )
+            columns = self._stored(schema, names, have)
+            self._stage(schema, columns, file, is_changes=True)
+            self._wire.run(staging.delete_removed_sql(place))
+            self._wire.run(staging.merge_changes_sql(place, columns))
+
+    def add_columns(self, table: str, columns: Sequence[AddedColumn]) -> None:
+        """Add columns, null in every row; one that is there already stays."""
+        with said_of_the_table():
+            names = self.names.fit(table, [column.name for column in columns])
+            for column in columns:
+                kind = values.declared(column.type, has_postgis=self._wire.postgis is not None)
+                self._wire.run(
+                    f"ALTER TABLE {self._place(table)} ADD COLUMN IF NOT EXISTS"
+                    f" {identifier(names.get(column.name, column.name))}"
+                    f" {values.qualified(kind, self._wire.postgis)}"
+                )
+
+    def drop(self, table: str) -> None:
+        """Drop the table if it is there."""
+        with said_of_the_table():
+            self._wire.run(f"DROP TABLE IF EXISTS {self._place(table)}")
+            self.names.forget(table)
+
+    def count(self, table: str) -> int:
+        """The number of its rows."""
+        with said_of_the_table():
+            return int(self._wire.value(f"SELECT count(*) FROM {self._place(table)}"))
+
+    def record_ids(self, table: str, buckets: Collection[int]) -> list[str]:
+        """The ids of its rows in these buckets."""
+        with said_of_the_table():
+            found = self._wire.rows(in_buckets_sql(self._place(table), _ID, sorted(buckets)))
+            return [str(record_id) for (record_id,) in found]
+
+    def buckets(self, table: str, schema: Schema) -> Buckets:
+        """The digest of the table, computed by PostgreSQL from what it has."""
+        with said_of_the_table():
+            names, have = self.names.of(table), self._columns(table)
+            if RECORD_ID not in have:
+                raise TableError(f"table {table} has no column {RECORD_ID}")
+            cells = {
+                column.name: values.digested(have[stored], identifier(stored), self._wire.postgis)
+                for column in schema.columns
+                if (stored := names.get(column.name, column.name)) in have
+            }
+            sql = buckets_sql(schema, self._place(table), record_id=_ID, values=cells)
+            return Buckets.from_sql(
+                (bucket, rows, int(high), int(low))
+                for bucket, rows, high, low in self._wire.rows(sql)
+            )
+
+    def _stage(self, schema: Schema, columns: Columns, file: Path, *, is_changes: bool) -> None:
+        rows = Rows(self._engine, file)
+        self._wire.run(staging.stage_sql(columns, is_changes=is_changes))
+        written = self._written(schema, columns)
+        pieces = rows.csv_changes(schema, written) if is_changes else rows.csv(schema, written)
+        self._wire.copy(f"COPY {STAGE} FROM STDIN (FORMAT csv)", pieces)
+        self._wire.run(f"ANALYZE {STAGE} ({_ID})")
+
+    def _make(self, place: str, schema: Schema, columns: Columns, file: Path) -> None:
+        """Make a table with a file's rows; its index is made last, which costs less."""
+        self._wire.run(f"CREATE TABLE {columns.make_sql(place)}")
+        pieces = Rows(self._engine, file).csv(schema, self._written(schema, columns))
+        self._wire.copy(f"COPY {place} FROM STDIN (FORMAT csv)", pieces)
+        self._wire.run(f"ALTER TABLE {place} ADD PRIMARY KEY ({_ID})")
+
+    def _written(self, schema: Schema, columns: Columns) -> Written:
+        geometry = values.GEOMETRY if values.GEOMETRY in columns.types else values.WKB
+        srid = values.srid_of(schema.geometry.crs) if schema.geometry else 0
+        return values.written_as(geometry, srid)
+
+    def _declared(self, schema: Schema, names: Mapping[str, str]) -> Columns:
+        """The columns as a new table is to have them."""
+        return Columns(
+            names=[names.get(column.name, column.name) for column in schema.columns],
+            types=[
+                values.declared(column.type, has_postgis=self._wire.postgis is not None)
+                for column in schema.columns
+            ],
+            postgis=self._wire.postgis,
+        )
+
+    def _stored(self, schema: Schema, names: Mapping[str, str], have: Mapping[str, str]) -> Columns:
+        """The columns as the table has them."""
+        stored = [names.get(column.name, column.name) for column in schema.columns]
+        types = [have[name] for name in stored]
+        return Columns(names=stored, types=types, postgis=self._wire.postgis)
+
+    def _differing(
+        self, schema: Schema, names: Mapping[str, str], have: Mapping[str, str]
+    ) -> str | None:
+        """A column that the table has not as it should be, by the name that it has there."""
+        wanted = [("string", RECORD_ID)]
+        wanted += [(each.type, names.get(each.name, each.name)) for each in schema.columns]
+        for kind, stored in wanted:
+            if not values.is_declared(kind, have.get(stored, "missing")):
+                return stored
+        return None
+
+    def _has_key(self, place: str) -> bool:
+        return bool(self._wire.value(_KEYS, place, RECORD_ID))
+
+    def _columns(self, table: str) -> dict[str, str]:
+        """The declared type of each column, by the name that it has in the database."""
+        return dict(self._wire.rows(_COLUMNS, self._place(table)))
+
+    def _place(self, table: str) -> str:
+        return f"{self._wire.schema}.{identifier(table)}"
