@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from alembic.migration import MigrationContext
 from msgspec.structs import replace
 from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from tests.contract.conftest import Open, Play
 from tests.fakes.releases import NOW, declare, hold, release
 
 from ploti.errors import ConfigError
@@ -23,8 +24,7 @@ from ploti.model.ids import DatasetId, SubscriptionId, WorkspaceId
 from ploti.model.schema import Schema
 from ploti.model.subscription import Selection
 from ploti.model.wire import Instant
-from ploti.server.adapters.clock import SystemClock
-from ploti.server.adapters.store import PostgresStore, SqliteStore, SqlStore
+from ploti.server.adapters.store import SqliteStore
 from ploti.server.adapters.store.tables import feed_body, metadata
 from ploti.server.build.candidate import FileRole
 from ploti.server.eventlog.drafts import Draft
@@ -46,31 +46,6 @@ LATER = Instant.of(NOW + timedelta(days=1))
 A, B = DatasetId("ds_a"), DatasetId("ds_b")
 WORKSPACE = WorkspaceId("ws_1")
 ONE, TWO = SubscriptionId("sub_1"), SubscriptionId("sub_2")
-Open = Callable[[], SqlStore]
-Play = Callable[[Callable[[Store], Awaitable[None]]], None]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    if request.param == "sqlite":
-        return lambda: SqliteStore(str(tmp_path / "ploti.db"))
-    url = request.getfixturevalue("postgres_url")
-    return lambda: PostgresStore(url, now=SystemClock().now)
-
-
-@pytest.fixture
-def play(open_store: Open) -> Play:
-    def run(story: Callable[[Store], Awaitable[None]]) -> None:
-        async def main() -> None:
-            store = open_store()
-            try:
-                await story(store)
-            finally:
-                await store.close()
-
-        asyncio.run(main())
-
-    return run
 
 
 async def until(holds: Callable[[], bool]) -> None:

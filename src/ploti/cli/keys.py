@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -79,6 +81,30 @@ def revoke(
     with Client() as client:
         ended = client.admin.keys.revoke(key)
     _print(ended, json=json)
+
+
+@app.command
+def lost(
+    *,
+    data: Annotated[Path, Parameter(help="The folder of a server that is stopped.")],
+    json: Json = False,
+) -> None:
+    """Make a staff's key without one, for who lost it; not over REST, but in the server's folder.
+
+    Its settings are read from the variables that the server has (PLOTI_DATABASE_URL, say).
+    """
+    try:
+        from ploti.server.app.lost_keys import make_lost_key
+        from ploti.server.settings import read_settings
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("ploti"):
+            raise
+        raise ConfigError(
+            f"ploti admin keys lost needs {error.name}: install the server's libraries with "
+            "pip install 'ploti[server]'"
+        ) from None
+    made = make_lost_key(read_settings(os.environ, {}, data=str(data)))
+    _print(made, json=json)
 
 
 def _read_time(text: str | None) -> datetime | None:
