@@ -66,7 +66,7 @@ def test_a_first_version_numbers_its_records_by_key_and_has_no_changes_file(
     )
 
 
-def test_a_later_version_keeps_ids_and_lists_what_changed(dataset: Dataset) -> None:
+def test_a_later_version_keeps_ids_and_lists_what_changed_r108_r109_r110(dataset: Dataset) -> None:
     first = dataset.release_text(FIRST)
     before = dataset.path(first, FileRole.SNAPSHOT)
     ids = {key: row["_ploti_record_id"] for key, row in records(dataset, first).items()}
@@ -455,12 +455,17 @@ def test_ids_do_not_depend_on_the_order_of_the_sources_rows(tmp_path: Path) -> N
     assert found[0] == found[1] == found[2]
 
 
-def test_removed_ids_are_never_given_again(dataset: Dataset) -> None:
+def test_a_removed_id_is_its_own_records_again_and_never_anothers(dataset: Dataset) -> None:
     dataset.release_text("id\na\nb\n")
     dataset.release_text("id\na\n")
-    built = dataset.release_text("id\na\nb\n")
+    dataset.release_text("id\na\nc\n")
+    built = dataset.release_text("id\na\nb\nc\n")
     ids = {key: row["_ploti_record_id"] for key, row in records(dataset, built).items()}
-    assert ids == {"a": "rec_000000010000000000", "b": "rec_000000030000000000"}
+    assert ids == {
+        "a": "rec_000000010000000000",
+        "b": "rec_000000010000000001",
+        "c": "rec_000000030000000000",
+    }
 
 
 def test_a_dataset_may_be_emptied_and_filled_again(tmp_path: Path) -> None:

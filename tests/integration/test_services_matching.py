@@ -122,7 +122,7 @@ def test_lists_of_what_was_removed_are_kept_of_the_current_version_and_its_base(
     run(story)
 
 
-def test_a_newer_state_is_matched_to_the_version_whose_restoring_is_held_s19_s21_s22(
+def test_a_newer_state_is_matched_to_the_version_whose_restoring_is_held_r064_s19_s21_s22(
     run: Play,
 ) -> None:
     async def story(world: World) -> None:

@@ -5,17 +5,20 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.fakes.plans import ALL_OPEN
 from tests.fakes.world import PERMITS, World, play, table
 
 from ploti.errors import Expired
 from ploti.model.ids import DatasetId
 from ploti.model.version import Version
 from ploti.model.wire import Instant
+from ploti.server.build.candidate import FileRole
 from ploti.server.ports.rows import JobKind
 from ploti.server.service.check_source import end_left_attempts
 from ploti.server.service.prune_old import prune
 from ploti.server.service.read_catalogue import get_schema
 from ploti.server.service.read_version import find_listing, get_version
+from ploti.server.service.steer_dataset import remove_dataset
 from ploti.server.worker.jobs import Jobs
 
 Play = Callable[[Callable[[World], Awaitable[None]]], None]
@@ -85,7 +88,7 @@ def test_events_are_kept_for_90_days_and_then_a_cursor_expires_r125_r134_r135(ru
     run(story)
 
 
-def test_changes_are_kept_90_days_and_snapshots_since_they_stopped_being_current_r126_r127_s44(
+def test_changes_are_kept_90_days_and_snapshots_since_they_stopped_being_current_r106_r126_r127_s44(
     run: Play,
 ) -> None:
     async def story(world: World) -> None:
@@ -110,6 +113,20 @@ def test_changes_are_kept_90_days_and_snapshots_since_they_stopped_being_current
         with pytest.raises(Expired):
             await show(world, 2)
         assert (await show(world, 3)).files.snapshot is not None
+
+    run(story)
+
+
+def test_the_current_snapshot_stays_while_the_dataset_is_not_deliverable_s45(run: Play) -> None:
+    async def story(world: World) -> None:
+        await begin(world)
+        await world.push(table({"a": "deck"}))
+        await world.write(
+            lambda tx: remove_dataset(tx, PERMITS, plans=ALL_OPEN, now=world.clock.now())
+        )
+        await pass_days(world, 100)
+        files = await world.read(lambda tx: tx.versions.files(PERMITS, 1))
+        assert FileRole.SNAPSHOT in {file.role for file in files}
 
     run(story)
 

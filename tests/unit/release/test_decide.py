@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from ploti.model.admin import Finding
+from ploti.model.admin import AcceptedFinding, Finding
 from ploti.model.event import HoldReason
+from ploti.model.ids import DatasetId, HoldId
 from ploti.model.schema import (
     AddedColumn,
     Geometry,
@@ -18,6 +19,7 @@ from ploti.model.schema import (
     SchemaChange,
 )
 from ploti.model.version import ResyncReason
+from ploti.model.wire import Instant
 from ploti.server.build.candidate import Base, Candidate, KeyFault
 from ploti.server.release.decide import resync_reason, review, schema_version
 from ploti.server.sources.declaration import Holds
@@ -122,7 +124,7 @@ def test_a_faulty_key_is_held_also_in_a_first_version_r074() -> None:
     assert finding.message.endswith("keys that repeat: 1, rows without a key: 2")
 
 
-def test_what_could_not_be_matched_is_held_for_processing_and_cannot_be_released_r075() -> None:
+def test_what_could_not_be_matched_is_held_for_processing_r075() -> None:
     verdict = review(candidate(unmatched="too many pairs"), base=base(), holds=Holds())
     assert (verdict.reason, verdict.matched) == (HoldReason.PROCESSING, False)
     (finding,) = verdict.findings
@@ -160,7 +162,7 @@ def test_what_the_build_found_is_kept_and_holds_nothing_by_itself() -> None:
     assert (verdict.reason, verdict.findings) == (None, [note])
 
 
-def test_the_reason_of_a_resync_is_the_first_that_applies_r051() -> None:
+def test_the_reason_of_a_resync_is_the_first_that_applies_r051_r052_r053_r055_r057() -> None:
     changes = {
         "none": None,
         "minor": change(Level.MINOR),
@@ -186,3 +188,22 @@ def test_schema_versions_follow_from_the_last_released_one_s12() -> None:
     assert schema_version(None, base=None) == "1.0"
     assert schema_version(None, base=base()) == "1.4"
     assert schema_version(change(), base=base()) == "2.0"
+
+
+def test_that_records_were_not_matched_is_never_accepted_s26() -> None:
+    unmatched = candidate(unmatched="too many pairs")
+    (finding,) = review(unmatched, base=base(), holds=Holds()).findings
+    accepted = AcceptedFinding(
+        id="acc_1",
+        dataset_id=DatasetId("ds_a"),
+        kind=finding.kind,
+        subject=finding.subject,
+        measure=None,
+        message=finding.message,
+        hold_id=HoldId("hold_1"),
+        accepted_at=Instant.parse("2026-11-30T12:00:00Z"),
+        accepted_by="mem_1",
+        note=None,
+    )
+    verdict = review(unmatched, base=base(), holds=Holds(), accepted=[accepted])
+    assert verdict.reason is HoldReason.PROCESSING
