@@ -86,6 +86,41 @@ def matched(
 ) -> Matched:
     """Match `new` to `old`; `types` are of all columns, those of one side alone included."""
     tables = Tables(threads=threads)
+    question = ask(
+        tables,
+        old,
+        new,
+        types=types,
+        key=key,
+        key_before=key_before,
+        gone=gone,
+        old_only=old_only,
+        new_only=new_only,
+        ignored=ignored,
+        continuation=continuation,
+        budget=budget,
+    )
+    begun = time.process_time()
+    report = match(tables.run, question)
+    return _read(tables, report, old, cpu_seconds=time.process_time() - begun)
+
+
+def ask(
+    tables: Tables,
+    old: Sequence[Record],
+    new: Sequence[Record],
+    *,
+    types: Mapping[str, str],
+    key: Sequence[str] = (),
+    key_before: Sequence[str] | None = None,
+    gone: Sequence[Record] | None = None,
+    old_only: Sequence[str] = (),
+    new_only: Sequence[str] = (),
+    ignored: Sequence[str] = (),
+    continuation: Continuation = Continuation.REVIEW,
+    budget: Budget | None = None,
+) -> Question:
+    """Fill the tables, and give the question of their matching."""
     arrow = {name: TYPES[type_] for name, type_ in types.items()}
     before = {c: t for c, t in arrow.items() if c not in new_only}
     after = {c: t for c, t in arrow.items() if c not in old_only}
@@ -96,7 +131,7 @@ def matched(
     if gone is not None:
         handles = {"_ploti_record_id": pa.string(), "_ploti_removed_in": pa.int64()}
         tables.fill("gone", {**handles, **{c: arrow[c] for c in key}}, gone)
-    question = Question(
+    return Question(
         base="base",
         new="state",
         columns=tuple(
@@ -111,9 +146,6 @@ def matched(
         continuation=continuation,
         budget=budget or Budget(),
     )
-    begun = time.process_time()
-    report = match(tables.run, question)
-    return _read(tables, report, old, cpu_seconds=time.process_time() - begun)
 
 
 def _read(tables: Tables, report: Report, old: Sequence[Record], *, cpu_seconds: float) -> Matched:

@@ -1,7 +1,8 @@
 """Stage 1: equal keys, returning records, and the proof that keys were not dealt anew."""
 
-from tests.unit.matching.tables import PERMIT, matched, permits, shuffled
+from tests.unit.matching.tables import PERMIT, Tables, ask, matched, permits, shuffled
 
+from ploti.server.build.matching.proof import prove_by_changed
 from ploti.server.build.matching.question import Proof, Stage
 
 KEY = ["permit"]
@@ -110,3 +111,36 @@ def test_a_key_that_two_records_lost_at_once_gives_neither_back() -> None:
 
 def test_the_id_of_a_record_that_is_in_the_base_is_not_given_back() -> None:
     assert 30 not in returned(gone("rec_000000010000000003", "back", 7))
+
+
+def by_changed(old: list[dict[str, object]], new: list[dict[str, object]]) -> Proof | None:
+    """The proof by the changed rows, of tables whose rows stand at equal places."""
+    changed = [i for i, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
+    places = ", ".join(f"({place})" for place in changed)
+    tables = Tables()
+    question = ask(tables, old, new, types=PERMIT, key=KEY)
+    positions = f"SELECT position FROM (VALUES {places}) AS v(position)"
+    return prove_by_changed(tables.run, question, positions=positions)
+
+
+def test_of_keys_that_mostly_stand_the_changed_rows_alone_are_looked_at() -> None:
+    rows = permits(300)
+    shifted = [*rows[:200], *({**rows[200 + i], **rest(rows[199 + i])} for i in range(100))]
+    found = by_changed(rows, shifted)
+    assert found is not None
+    assert (found.changed, found.moved) == (100, 100)
+    assert found.dealt_anew
+    edited = [*rows[:200], *({**row, "value": 7} for row in rows[200:])]
+    found = by_changed(rows, edited)
+    assert found == Proof(changed=100)
+    assert not found.dealt_anew
+
+
+def test_changed_rows_that_no_column_tells_apart_prove_nothing() -> None:
+    rows = [{**row, "work": "x", "street": "y"} for row in permits(100)]
+    alike = [{name: row[name] if name in KEY else None for name in row} for row in rows]
+    assert by_changed(alike, [*alike[:50], *({**r, "work": "z"} for r in alike[50:])]) is None
+
+
+def rest(row: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in row.items() if name not in KEY}

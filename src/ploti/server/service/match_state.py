@@ -16,6 +16,7 @@ from ploti.server.build.gone import (
 )
 from ploti.server.build.limits import Limit
 from ploti.server.build.matching.differences import (
+    changed_sample_sql,
     differences_sql,
     link_keys_sql,
     question_of,
@@ -23,7 +24,7 @@ from ploti.server.build.matching.differences import (
 )
 from ploti.server.build.matching.links import begin
 from ploti.server.build.matching.match import keys_need_proof, keys_suffice, match_beyond
-from ploti.server.build.matching.proof import prove
+from ploti.server.build.matching.proof import prove, prove_by_changed
 from ploti.server.build.matching.question import (
     Budget,
     Continuation,
@@ -120,6 +121,11 @@ def _keys_hold(sides: Sides, engine: Engine, *, counts: Counts) -> bool:
         return True
     with engine.matching() as run:
         begin(run)
+        pairs = sides.base.row_count - counts.removed
+        if counts.changed * 2 <= pairs:
+            proof = prove_by_changed(run, sides.question, positions=changed_sample_sql())
+            if proof is not None:
+                return not proof.dealt_anew
         run(sample_keys_sql(*sides.tables, base=sides.base.schema))
         return not prove(run, sides.question, pairs="match_links").dealt_anew
 

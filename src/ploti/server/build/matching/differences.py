@@ -21,6 +21,9 @@ from ploti.server.build.matching.question import (
 )
 from ploti.server.build.shape import Shape, base_hashed, base_value
 
+_STRETCH = 2_048
+"""As many rows as DuckDB decodes at a time."""
+
 
 def question_of(
     shaped: str,
@@ -89,6 +92,17 @@ def sample_keys_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -
         f"INSERT INTO match_links SELECT file_row_number, record_id, {literal(Stage.KEY)}, NULL "
         f"FROM (SELECT hash({key}) AS kh, {RECORD_ID} AS record_id FROM {snapshot} {drawn}) "
         f"JOIN (SELECT kh, file_row_number FROM {shaped}) USING (kh)"
+    )
+
+
+def changed_sample_sql() -> str:
+    """A query of the positions of a sample of the changed rows.
+
+    It takes stretches of rows, chosen by a hash, so that the rest of the file is passed over.
+    """
+    return (
+        f"SELECT new_pos AS position FROM {DIFF} WHERE base_pos IS NOT NULL AND new_pos IS NOT NULL"
+        f" ORDER BY hash(new_pos // {_STRETCH}), new_pos LIMIT {SAMPLE}"
     )
 
 

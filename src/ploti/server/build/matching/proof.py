@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ploti.model.columns import RECORD_ID
+from ploti.model.sql import identifier
 from ploti.server.build.matching.expressions import content
 from ploti.server.build.matching.links import POSITION, drop, rows_of, table, whole
 from ploti.server.build.matching.question import (
@@ -41,6 +42,41 @@ def prove(run: Run, question: Question, *, pairs: str) -> Proof:
         changed=changed,
         moved=moved,
     )
+
+
+def prove_by_changed(run: Run, question: Question, *, positions: str) -> Proof | None:
+    """The proof where at least half of the pairs are rows without any change.
+
+    Most pairs agree then: what is left is whether those of `positions`, a query of a sample of the
+    changed rows, have what was another's. One column finds the candidates, so that the others are
+    decoded at few places; None where no column tells rows apart.
+    """
+    names = [column.name for column in question.content]
+    if not names:
+        return Proof()
+    row = content(names)
+    table(
+        run,
+        "match_changed",
+        f"SELECT n.* FROM {question.new} AS n JOIN ({positions}) AS s ON n.{POSITION} = s.position",
+    )
+    counts = ", ".join(f"count(DISTINCT {identifier(name)})" for name in names)
+    (values,) = run(f"SELECT {counts} FROM match_changed")
+    most, anchor = max(zip(map(whole, values), map(identifier, names), strict=True))
+    if most <= min(INFORMATIVE, rows_of(run, "match_changed") // 2):
+        drop(run, "match_changed")
+        return None
+    ((changed,),) = run(f"SELECT count({anchor}) FROM match_changed")
+    moved = rows_of(
+        run,
+        f"(SELECT {POSITION} FROM (SELECT {POSITION}, {anchor} AS anchor, {row} AS content"
+        f" FROM match_changed) AS c JOIN (SELECT {anchor} AS anchor, {row} AS content"
+        f" FROM {question.base} WHERE {anchor} IN (SELECT {anchor} FROM match_changed)) AS o"
+        f" USING (anchor, content)"
+        f" GROUP BY {POSITION} HAVING count(*) = 1)",
+    )
+    drop(run, "match_changed")
+    return Proof(changed=whole(changed), moved=moved)
 
 
 def _moves(run: Run, question: Question) -> tuple[int, int]:
