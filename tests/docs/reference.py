@@ -111,7 +111,7 @@ def _default(name: str, value: object) -> str:
         return "required"
     if value is None or value == ():
         return "-"
-    if name in {"build_memory", "max_source"}:
+    if name in {"build_memory", "max_source", "min_free"}:
         return code(f"{typing.cast('int', value) >> 30}GiB")
     return "off" if value is False else code(value)
 

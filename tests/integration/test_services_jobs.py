@@ -18,6 +18,7 @@ from ploti.server.service.check_source import end_left_attempts
 from ploti.server.service.read_datasets import get_admin_dataset
 from ploti.server.service.read_status import read_status
 from ploti.server.service.steer_dataset import pause_dataset, remove_dataset, resume_dataset
+from ploti.server.service.watch_disk import read_disk
 from ploti.server.sources.source import Source
 from ploti.server.sources.validators import Validators
 from ploti.server.worker.jobs import Jobs
@@ -49,7 +50,8 @@ async def show(world: World, dataset: DatasetId = PERMITS) -> AdminDataset:
 
 async def status(world: World) -> Status:
     now = world.clock.now()
-    return await world.read(lambda tx: read_status(tx, now=now))
+    disk = await read_disk(world.blobs, needed=0)
+    return await world.read(lambda tx: read_status(tx, disk=disk, now=now))
 
 
 def pass_hours(world: World, hours: float) -> None:

@@ -8,6 +8,7 @@ from tests.fakes.world import PERMITS, World, play, table
 from ploti.model.admin import BuildProgress, BuildStage, OutcomeKind
 from ploti.server.service.read_datasets import get_admin_dataset, list_admin_datasets
 from ploti.server.service.read_status import read_status
+from ploti.server.service.watch_disk import read_disk
 
 WRITING = BuildProgress(stage=BuildStage.WRITING, rows=1000, share=0.5)
 
@@ -23,7 +24,8 @@ def test_the_last_word_of_a_build_is_in_the_status_and_with_its_dataset(tmp_path
                 assert found is None
                 await asyncio.sleep(0.05)
         now = world.clock.now()
-        seen = await world.read(lambda tx: read_status(tx, now=now))
+        disk = await read_disk(world.blobs, needed=0)
+        seen = await world.read(lambda tx: read_status(tx, disk=disk, now=now))
         assert [(each.dataset_id, each.progress) for each in seen.building] == [(PERMITS, WRITING)]
         page = await world.read(lambda tx: list_admin_datasets(tx, cursor=None, limit=10))
         assert page.datasets[0].building == seen.building[0]

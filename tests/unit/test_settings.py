@@ -50,35 +50,21 @@ def test_an_unknown_variable_is_an_error_that_names_it() -> None:
         read({"PLOTI_MAX_WAIT": "8"})
 
 
-def test_credentials_of_sources_are_read_with_the_hosts_that_may_get_them() -> None:
-    settings = read(
-        {
-            "PLOTI_SOURCE_PERMITS": "k3y",
-            "PLOTI_SOURCE_PERMITS_HOSTS": "Data.example.org, gis.example.org:6443",
-        }
-    )
-    credential = settings.credentials["PERMITS"]
-    assert credential.secret == "k3y"
-    assert credential.hosts == ("data.example.org", "gis.example.org:6443")
-    assert "k3y" not in repr(settings)
+def test_alerts_need_a_secret_of_standard_webhooks() -> None:
+    address, secret = "https://alerts.example.org/ploti", "whsec_" + "QUFB" * 8
+    settings = read({"PLOTI_ALERT_URL": address, "PLOTI_ALERT_SECRET": secret})
+    assert (settings.alert_url, settings.alert_secret) == (address, secret)
+    with pytest.raises(ConfigError, match="PLOTI_ALERT_URL needs PLOTI_ALERT_SECRET"):
+        read({"PLOTI_ALERT_URL": address})
+    for wrong in ("s3cret", "whsec_QUFB", "whsec_" + "QUFB" * 8 + "Q"):
+        with pytest.raises(ConfigError, match="no secret of Standard Webhooks") as told:
+            read({"PLOTI_ALERT_URL": address, "PLOTI_ALERT_SECRET": wrong})
+        assert wrong not in str(told.value)
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"PLOTI_SOURCE_A": "k"}, "name its hosts in PLOTI_SOURCE_A_HOSTS"),
-        ({"PLOTI_SOURCE_A_HOSTS": "a.org"}, "has no PLOTI_SOURCE_A beside it"),
-        ({"PLOTI_SOURCE_a": "k", "PLOTI_SOURCE_a_HOSTS": "a.org"}, "not the name of a credential"),
-        ({"PLOTI_SOURCE_A": "k\n", "PLOTI_SOURCE_A_HOSTS": "a.org"}, "one line"),
-        ({"PLOTI_SOURCE_A": "k", "PLOTI_SOURCE_A_HOSTS": "https://a.org"}, "is no host"),
-    ],
-)
-def test_a_credential_that_cannot_be_meant_is_an_error_that_names_its_variable(
-    given: dict[str, str], said: str
-) -> None:
-    with pytest.raises(ConfigError, match=said) as caught:
-        read(given)
-    assert "PLOTI_SOURCE_" in str(caught.value)
+def test_variables_of_sources_are_kept_as_they_stand() -> None:
+    variables = {"PLOTI_SOURCE_PERMITS": "k3y", "PLOTI_SOURCE_PERMITS_HOSTS": "data.example.org"}
+    assert read(variables).sources == variables
 
 
 def test_the_clients_own_variables_are_no_error() -> None:

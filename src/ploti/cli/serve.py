@@ -34,6 +34,9 @@ def serve(
     rate_limit: Setting = None,
     public_rate_limit: Setting = None,
     secret_keys: Setting = None,
+    alert_url: Setting = None,
+    alert_secret: Setting = None,
+    min_free: Setting = None,
 ) -> None:
     """Serve feeds from a folder until Ctrl-C or SIGTERM.
 
@@ -76,6 +79,12 @@ def serve(
     secret_keys
         Secrets of 32 characters or more that webhooks' secrets and links are kept with, with commas
         between: the first writes, all read. Unless given, one that is kept in the folder.
+    alert_url
+        Where alerts to the operator are sent.
+    alert_secret
+        The secret that signs alerts, by Standard Webhooks: whsec_ and base64.
+    min_free
+        How much of the disk must be free for a check to begin: 1GiB.
     """
     flags = {
         "database_url": database_url,
@@ -89,6 +98,9 @@ def serve(
         "rate_limit": rate_limit,
         "public_rate_limit": public_rate_limit,
         "secret_keys": secret_keys,
+        "alert_url": alert_url,
+        "alert_secret": alert_secret,
+        "min_free": min_free,
     }
     try:
         from ploti.server.app.serve import serve as run

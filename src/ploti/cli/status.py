@@ -9,7 +9,7 @@ from ploti.model.admin import Status
 
 
 def status(*, json: Json = False) -> None:
-    """Say how the server does: queues, failing sources, builds under way, sizes."""
+    """Say how the server does: queues, failing sources, builds under way, room, sizes."""
     with Client() as client:
         found = client.admin.status()
     if json:
@@ -46,6 +46,10 @@ def _print(found: Status) -> None:
     if found.retention is not None and found.retention.stopped is not None:
         print(f"Retention stopped: {text(found.retention.stopped)}")
         print()
+    if found.disk.checks_wait:
+        free, needed = found.disk.free_bytes, found.disk.needed_bytes
+        print(f"Checks wait for room: {free:,} bytes are free, PLOTI_MIN_FREE asks for {needed:,}.")
+        print()
     sizes = found.sizes
     print_fields(
         {
@@ -55,5 +59,6 @@ def _print(found: Status) -> None:
             "events": sizes.events,
             "open holds": sizes.open_holds,
             "bytes of files": sizes.file_bytes,
+            "bytes free": found.disk.free_bytes,
         }
     )

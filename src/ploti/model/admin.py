@@ -266,6 +266,14 @@ class RetentionRun(Value, kw_only=True):
     stopped: str | None
 
 
+class Disk(Value, kw_only=True):
+    """The room for files: what is free, what checks need, and whether they wait for it."""
+
+    free_bytes: int
+    needed_bytes: int
+    checks_wait: bool
+
+
 class Status(Value, kw_only=True):
     """How a server does, for staff."""
 
@@ -274,6 +282,7 @@ class Status(Value, kw_only=True):
     failing: list[FailingSource]
     building: list[BuildUnderWay]
     retention: RetentionRun | None
+    disk: Disk
     sizes: Sizes
 
 

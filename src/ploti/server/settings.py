@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 from urllib.parse import urlsplit
 
 from ploti.errors import ConfigError
 from ploti.model.wire import Value
-from ploti.server.sources.credentials import Credential, is_of_sources, read_credentials
 
 T = TypeVar("T")
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -19,9 +19,13 @@ PREFIX = "PLOTI_"
 OF_THE_CLIENT = frozenset({"PLOTI_API_KEY", "PLOTI_API_URL", "PLOTI_WEBHOOK_SECRET"})
 """Variables that a server may meet in its environment and does not read."""
 
+OF_SOURCES = "PLOTI_SOURCE_"
+"""Variables of this prefix are sources' credentials, which declarations name."""
+
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SIZE = re.compile(r"([0-9]{1,18}) ?([KMGT]iB)?")
 _SHORTEST_SECRET = 32
+_SIGNING = re.compile(r"whsec_([A-Za-z0-9+/]+={0,2})")
 _WHOLE = re.compile(r"[1-9][0-9]{0,8}")
 
 
@@ -29,7 +33,7 @@ class Settings(Value, kw_only=True):
     """How this server runs; sizes in bytes, times in seconds.
 
     `public_url` is None where the address that it listens on is the one that links name.
-    `credentials` are those of sources, by name.
+    `sources` are the variables of their credentials, as they stand.
     """
 
     data: str
@@ -48,7 +52,10 @@ class Settings(Value, kw_only=True):
     rate_limit: int = 50
     public_rate_limit: int = 10
     secret_keys: tuple[str, ...] = ()
-    credentials: dict[str, Credential] = {}
+    alert_url: str | None = None
+    alert_secret: str | None = None
+    min_free: int = 1 << 30
+    sources: dict[str, str] = {}
     test_clock: str | None = None
 
 
@@ -62,15 +69,16 @@ def read_settings(
     """
     texts = _texts(environment) | {name: text for name, text in flags.items() if text is not None}
     read = {name: _read(name, text) for name, text in texts.items()}
-    settings = Settings(**given, **read, credentials=_credentials(environment))  # type: ignore[arg-type]
+    settings = Settings(**given, **read, sources=_of_sources(environment))  # type: ignore[arg-type]
     _check_address(settings)
+    _check_alerts(settings)
     _check_secrets(settings)
     return settings
 
 
 def _texts(environment: Mapping[str, str]) -> dict[str, str]:
     ours = {name for name in environment if name.startswith(PREFIX)} - OF_THE_CLIENT
-    variables = {name for name in ours if not is_of_sources(name)}
+    variables = ours - _of_sources(environment).keys()
     unknown = sorted(variables - {_variable(field) for field in _READERS})
     if unknown:
         known = ", ".join(sorted(map(_variable, _READERS)))
@@ -80,11 +88,8 @@ def _texts(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _credentials(environment: Mapping[str, str]) -> dict[str, Credential]:
-    try:
-        return read_credentials(environment)
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
+def _of_sources(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in environment.items() if name.startswith(OF_SOURCES)}
 
 
 def _variable(field: str) -> str:
@@ -118,6 +123,14 @@ def _check_secrets(settings: Settings) -> None:
         raise ConfigError(
             "With PLOTI_DATABASE_URL say PLOTI_SECRET_KEYS too: the secrets in a database that is "
             "not the folder's own are kept with them; make one with `openssl rand -base64 32`"
+        )
+
+
+def _check_alerts(settings: Settings) -> None:
+    if settings.alert_url is not None and settings.alert_secret is None:
+        raise ConfigError(
+            "PLOTI_ALERT_URL needs PLOTI_ALERT_SECRET, with which alerts are signed: make one with "
+            '`echo "whsec_$(openssl rand -base64 32)"`'
         )
 
 
@@ -163,6 +176,23 @@ def _secrets(text: str) -> tuple[str, ...]:
     return found
 
 
+def _alert_url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username is not None:
+        raise ValueError(f"'{text}' is no address such as https://alerts.example.org/ploti")
+    return text
+
+
+def _alert_secret(text: str) -> str:
+    found = _SIGNING.fullmatch(text)
+    if found is None or len(found[1]) % 4 or not 24 <= len(b64decode(found[1])) <= 64:
+        raise ValueError(
+            "is no secret of Standard Webhooks: whsec_ and 24 to 64 bytes in base64; make one with "
+            '`echo "whsec_$(openssl rand -base64 32)"`'
+        )
+    return text
+
+
 def _size(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     if found is None or int(found[1]) == 0:
@@ -194,5 +224,8 @@ _READERS: dict[str, Callable[[str], object]] = {
     "rate_limit": _number,
     "public_rate_limit": _number,
     "secret_keys": _secrets,
+    "alert_url": _alert_url,
+    "alert_secret": _alert_secret,
+    "min_free": _size,
     "test_clock": _text,
 }

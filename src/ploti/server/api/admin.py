@@ -32,6 +32,7 @@ from ploti.server.service import check_source as checking
 from ploti.server.service import match_again, read_datasets, read_status, review_hold, steer_dataset
 from ploti.server.service import rebuild_version as rebuilding
 from ploti.server.service import restore_version as restoring
+from ploti.server.service.watch_disk import read_disk
 
 _ONE = {PROBLEMS: (Code.NOT_FOUND,)}
 _DECIDED = {PROBLEMS: (Code.NOT_FOUND, Code.CONFLICT), BODY: Decision}
@@ -165,9 +166,10 @@ async def remove_dataset(
 async def get_status(
     caller: NamedDependency[Caller], *, backend: NamedDependency[Backend]
 ) -> Status:
-    """How the server does: queues, failing sources, builds under way, sizes."""
+    """How the server does: queues, failing sources, builds under way, room, sizes."""
     now = backend.clock.now()
-    return await caller.read(lambda tx, _: read_status.read_status(tx, now=now))
+    disk = await read_disk(backend.parts.blobs, needed=backend.parts.min_free)
+    return await caller.read(lambda tx, _: read_status.read_status(tx, disk=disk, now=now))
 
 
 @post(

@@ -33,8 +33,10 @@ from ploti.server.ports.store import Transaction
 from ploti.server.service.check_source import Parts, end_left_attempts
 from ploti.server.service.deliver_due import Delivering
 from ploti.server.service.note_use import KeyUses
+from ploti.server.service.send_alert import Alerting
 from ploti.server.service.set_up import NewKeys, set_up
 from ploti.server.settings import Settings
+from ploti.server.sources.credentials import read_credentials
 from ploti.server.worker.deliveries import DeliveryWorker
 from ploti.server.worker.jobs import Jobs
 from ploti.server.worker.uses import keeping_uses
@@ -119,14 +121,7 @@ async def _composed(
     secrets = _secrets(settings, folder, ids)
     signer = LinkSigner(secrets[0], base=base, now=clock.now, older=secrets[1:])
     blobs = FolderBlobs(folder.blobs, signer=signer)
-    fetcher = SourceFetcher(
-        blobs,
-        file_roots=settings.file_roots,
-        allow_networks=settings.allow_networks,
-        max_source=settings.max_source,
-        credentials=settings.credentials,
-        user_agent=f"ploti/{version('ploti')}",
-    )
+    fetcher = _fetcher(settings, blobs)
     poster = WebhookPoster(
         allow_networks=settings.allow_networks, user_agent=f"ploti/{version('ploti')}"
     )
@@ -141,6 +136,8 @@ async def _composed(
             ids=ids,
             plans=LocalPlans(store),
             max_source=settings.max_source,
+            min_free=settings.min_free,
+            alerting=_alerting(settings, poster),
         )
         await end_left_attempts(parts)
         waiters = Waiters(
@@ -193,6 +190,23 @@ def _secrets(settings: Settings, folder: DataFolder, ids: RandomIds) -> list[byt
     return given if settings.database_url else [*given, folder.secret(lambda: ids.secret(""))]
 
 
+def _fetcher(settings: Settings, blobs: FolderBlobs) -> SourceFetcher:
+    return SourceFetcher(
+        blobs,
+        file_roots=settings.file_roots,
+        allow_networks=settings.allow_networks,
+        max_source=settings.max_source,
+        credentials=read_credentials(settings.sources),
+        user_agent=f"ploti/{version('ploti')}",
+    )
+
+
+def _alerting(settings: Settings, poster: WebhookPoster) -> Alerting | None:
+    if settings.alert_url is None or settings.alert_secret is None:
+        return None
+    return Alerting(poster=poster, url=settings.alert_url, secret=settings.alert_secret)
+
+
 @asynccontextmanager
 async def _deliveries(delivering: Delivering) -> AsyncIterator[None]:
     """The worker of deliveries, which is the only one on this database, at work."""
@@ -224,7 +238,7 @@ def _hand_over(keys: NewKeys, folder: DataFolder, say: Say, *, to_a_terminal: bo
     if to_a_terminal:
         say(f"The staff's key:     {keys.staff}")
         say(f"A subscriber's key:  {keys.subscriber}")
-        say("Keep both: they are shown this once. ploti admin keys create makes others.")
+        say("Keep both: they are shown this once, and no command makes others so far.")
     else:
         folder.keep_keys([keys.staff, keys.subscriber])
         say(f"The staff's key and a subscriber's are in {folder.keys}, a line each")

@@ -95,6 +95,10 @@ class Blobs(Protocol):
         """Keep a few bytes for a moment; raises OSError where nothing can be kept."""
         ...
 
+    async def free(self) -> int:
+        """The bytes that there is room for."""
+        ...
+
     async def names(self, prefix: str) -> list[str]:
         """All names below a prefix."""
         ...

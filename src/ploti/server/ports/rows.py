@@ -147,6 +147,7 @@ class JobKind(StrEnum):
     PRUNE = "prune"
     SWEEP = "sweep"
     EXPORT = "export"
+    ALERT = "alert"
     MEMBERSHIP = "membership"
 
 

@@ -28,7 +28,9 @@ from ploti.server.eventlog.paging import Extent
 from ploti.server.eventlog.render import Body
 from ploti.server.membership.rights import Filing, Rights
 from ploti.server.ports.accounts import Answers, Audit, Keys, Members, PlanTables, Workspaces
+from ploti.server.ports.alerts import Alerts
 from ploti.server.ports.deliveries import Deliveries, Webhooks
+from ploti.server.ports.jobs import Jobs
 from ploti.server.ports.proposals import Proposals
 from ploti.server.ports.rows import (
     AttemptId,
@@ -37,8 +39,6 @@ from ploti.server.ports.rows import (
     DeliveredDataset,
     FileRow,
     HoldRow,
-    JobKind,
-    JobRow,
     ListedDataset,
     ListedHold,
     StateRow,
@@ -268,38 +268,6 @@ class Builds(Protocol):
         ...
 
 
-class Jobs(Protocol):
-    """Work to be done at a time, planned in the transaction that causes it."""
-
-    def put(self, kind: JobKind, subject: str, *, at: Instant) -> None:
-        """Plan a job, in place of the one that there was; a lease of that one ends."""
-        ...
-
-    def drop(self, kind: JobKind, subject: str) -> None:
-        """Forget a job, if there is one."""
-        ...
-
-    def is_planned(self, kind: JobKind, subject: str) -> bool:
-        """Whether there is such a job."""
-        ...
-
-    def is_any_due(self, *, now: Instant) -> bool:
-        """Whether there is anything to claim; only reads."""
-        ...
-
-    def claim(self, *, now: Instant, until: Instant, token: str, limit: int) -> list[JobRow]:
-        """Take jobs that are due, the longest due first, under a lease that lasts `until`."""
-        ...
-
-    def renew(self, job: JobRow, *, until: Instant) -> bool:
-        """Make a lease last longer; false where the job was done, planned anew or taken over."""
-        ...
-
-    def free(self, *, now: Instant) -> None:
-        """End every lease: at the start, when nobody can be at work."""
-        ...
-
-
 class Retention(Protocol):
     """What is past retention."""
 
@@ -473,6 +441,7 @@ class Transaction:
     proposals: Proposals
     builds: Builds
     jobs: Jobs
+    alerts: Alerts
     retention: Retention
     overview: Overview
     subscriptions: Subscriptions

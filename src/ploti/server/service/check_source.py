@@ -30,10 +30,13 @@ from ploti.server.service.plan_check import (
 )
 from ploti.server.service.plan_jobs import plan_retry
 from ploti.server.service.prune_old import plan_pruning
+from ploti.server.service.raise_alert import alert_failing
+from ploti.server.service.send_alert import Alerting
 from ploti.server.service.settle_check import Arrival, settle
 from ploti.server.service.show_dataset import find_dataset, lock_dataset
 from ploti.server.service.sweep_blobs import file_blob, source_blob, sweep_blobs
 from ploti.server.service.tell_outcome import failed, outcome
+from ploti.server.service.watch_disk import expect_room
 from ploti.server.sources.source import Source
 
 _ROUNDS = 5
@@ -53,7 +56,11 @@ class Turns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a check needs of the world; `max_source` is the most bytes of a state."""
+    """What a check needs of the world.
+
+    `max_source` is the most bytes of a state, `min_free` how many must be free for a check to
+    begin; `alerting` is None where the operator wants no alerts.
+    """
 
     store: Store
     blobs: Blobs
@@ -63,6 +70,8 @@ class Parts:
     ids: Ids
     plans: Plans
     max_source: int
+    min_free: int = 0
+    alerting: Alerting | None = None
     turns: Turns = field(default_factory=Turns)
 
 
@@ -74,12 +83,14 @@ async def check_source(parts: Parts, dataset_id: DatasetId, *, full: bool = Fals
     """Look at a dataset's source now, and release or hold what is new.
 
     The source is asked whether the state that it is known by still stands; `full` reads it whole.
-    Raises NotFound, and Conflict for a dataset without a source. What keeps the source from being
-    read is an outcome, not an error.
+    Raises NotFound, Conflict for a dataset without a source, and Unavailable where the disk has
+    too little room. What keeps the source from being read is an outcome, not an error.
     """
     source = (await parts.store.read(lambda tx: find_dataset(tx, dataset_id))).declaration.source
     if source.kind is None:
         raise Conflict(f"{dataset_id} has no source to check: push a state instead")
+
+    await _expect_room(parts)
 
     async def bring(into: str) -> Arrival:
         now = parts.clock.now()
@@ -111,9 +122,10 @@ async def push_state(
 ) -> Outcome:
     """Take bytes, called `name`, as the source's new state, and release or hold it.
 
-    A dry run does the whole build and keeps nothing. Raises NotFound, and TooLarge for a state
-    over the limit.
+    A dry run does the whole build and keeps nothing. Raises NotFound, TooLarge for a state over
+    the limit, and Unavailable where the disk has too little room.
     """
+    await _expect_room(parts)
 
     async def bring(into: str) -> Arrival:
         try:
@@ -124,6 +136,10 @@ async def push_state(
 
     await parts.store.read(lambda tx: find_dataset(tx, dataset_id))
     return await carry_out(parts, dataset_id, bring, dry_run=dry_run)
+
+
+async def _expect_room(parts: Parts) -> None:
+    await expect_room(parts.store, parts.blobs, parts.clock, needed=parts.min_free)
 
 
 async def end_left_attempts(parts: Parts) -> None:
@@ -150,6 +166,8 @@ def _note_failure(tx: Transaction, dataset_id: DatasetId, detail: str, *, now: I
     )
     tx.datasets.save(failing)
     plan_retry(tx, failing, now=now)
+    if dataset.failing_since is None:
+        alert_failing(tx, failing, now=now)
 
 
 async def carry_out(

@@ -22,6 +22,7 @@ from ploti.server.eventlog.render import Body, render
 from ploti.server.ports.outside import Clock, Ids, Poster, Sealer
 from ploti.server.ports.rows import Claim, DeliveryRow, TryRow, WebhookRow
 from ploti.server.ports.store import Store, Transaction
+from ploti.server.service.raise_alert import alert_webhook_off
 from ploti.server.service.record_outcomes import Outcomes
 from ploti.server.service.sign_webhook import make_headers, make_try
 
@@ -218,6 +219,7 @@ class _Turn:
         tx.deliveries.add_attempts(self._tries)
         if webhook.state is WebhookState.OFF:
             tx.deliveries.cancel(webhook.id, at=at)
+            alert_webhook_off(tx, webhook, now=at)
         touched = [*self._new.values(), *self._changed.values()]
         datasets = {row.dataset_id for row in touched if row.dataset_id in self._blocked}
         tx.deliveries.settle(webhook.id, datasets, at=at)

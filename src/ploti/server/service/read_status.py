@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ploti.model.admin import RetentionRun, Status
+from ploti.model.admin import Disk, RetentionRun, Status
 from ploti.model.wire import Instant
 from ploti.server.ports.store import Transaction
 
 
-def read_status(tx: Transaction, *, now: Instant) -> Status:
+def read_status(tx: Transaction, *, disk: Disk, now: Instant) -> Status:
     """Everything that staff watch, as one moment."""
     return Status(
         at=now,
@@ -15,6 +15,7 @@ def read_status(tx: Transaction, *, now: Instant) -> Status:
         failing=tx.overview.failing(),
         building=tx.overview.building(),
         retention=_last_run(tx),
+        disk=disk,
         sizes=tx.overview.sizes(),
     )
 

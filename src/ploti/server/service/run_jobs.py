@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
 from ploti.server.eventlog.drafts import overdue
+from ploti.server.ports.alerts import AlertId
 from ploti.server.ports.rows import AttemptId, JobKind, JobRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.bring_workspace import bring_workspace
@@ -16,7 +18,12 @@ from ploti.server.service.check_source import Parts, check_source
 from ploti.server.service.export_version import export_version
 from ploti.server.service.plan_jobs import plan_jobs, stale_at
 from ploti.server.service.prune_old import end_pruned, prune
+from ploti.server.service.send_alert import send_alert
 from ploti.server.service.sweep_blobs import sweep_blobs
+from ploti.server.service.watch_disk import watch_disk
+
+_ROOM_AGAIN = timedelta(minutes=1)
+"""When a check looks again whether the disk has room."""
 
 
 async def run_job(parts: Parts, job: JobRow) -> None:
@@ -34,6 +41,14 @@ async def run_job(parts: Parts, job: JobRow) -> None:
         case JobKind.PRUNE:
             now = parts.clock.now()
             await parts.store.write(lambda tx: prune(tx, now=now))
+        case JobKind.ALERT:
+            await send_alert(
+                parts.alerting,
+                AlertId(job.subject),
+                store=parts.store,
+                clock=parts.clock,
+                ids=parts.ids,
+            )
         case JobKind.EXPORT:
             await export_version(parts, job.subject)
         case JobKind.MEMBERSHIP:
@@ -66,7 +81,13 @@ def tell_stale(tx: Transaction, dataset_id: DatasetId, *, now: Instant) -> None:
 
 async def _check(parts: Parts, dataset_id: DatasetId) -> None:
     now = parts.clock.now()
-    if await parts.store.write(lambda tx: _is_due(tx, dataset_id, now=now)):
+    if not await parts.store.write(lambda tx: _is_due(tx, dataset_id, now=now)):
+        return
+    disk = await watch_disk(parts.store, parts.blobs, parts.clock, needed=parts.min_free)
+    if disk.checks_wait:
+        later = Instant.of(now + _ROOM_AGAIN)
+        await parts.store.write(lambda tx: tx.jobs.put(JobKind.CHECK, dataset_id, at=later))
+    else:
         await check_source(parts, dataset_id)
 
 

@@ -12,6 +12,7 @@ from ploti.server.ports.rows import DeliveryRow, TryRow, WebhookRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.change_webhook import make_due
 from ploti.server.service.deliver_due import Delivering, switched_off
+from ploti.server.service.raise_alert import alert_webhook_off
 from ploti.server.service.read_webhooks import show_delivery
 from ploti.server.service.sign_webhook import make_headers, make_try
 
@@ -78,6 +79,8 @@ def _record(
             tx.webhooks.save(make_due(tx, webhook, now=at))
         case Result.GONE if webhook.off_reason is None:
             tx.deliveries.cancel(webhook.id, at=at)
-            tx.webhooks.save(switched_off(webhook, OffReason.GONE, at=at))
+            off = switched_off(webhook, OffReason.GONE, at=at)
+            tx.webhooks.save(off)
+            alert_webhook_off(tx, off, now=at)
         case _:
             pass

@@ -15,6 +15,7 @@ from ploti.server.ports.store import Transaction
 from ploti.server.release.known import Role, records_key
 from ploti.server.service.plan_check import Failed, Job, Plan, Same, Take
 from ploti.server.service.plan_jobs import plan_jobs
+from ploti.server.service.raise_alert import alert_hold
 from ploti.server.service.release_version import end_hold, release_version, take_number
 from ploti.server.service.tell_outcome import outcome
 
@@ -132,6 +133,7 @@ def _take(
         matched=taken.verdict.matched,
     )
     tx.holds.add(hold)
+    alert_hold(tx, hold, now=now)
     standing = Standing(
         dataset_id=dataset.id,
         version=dataset.current_version,

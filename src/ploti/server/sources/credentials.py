@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from ploti.errors import ConfigError
 from ploti.model.wire import Value
+from ploti.server.settings import OF_SOURCES
 
-PREFIX = "PLOTI_SOURCE_"
 _HOSTS = "_HOSTS"
 _NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
@@ -63,38 +64,32 @@ def origin(url: str) -> tuple[str, str, int]:
     return urlsplit(url).scheme, host, port
 
 
-def is_of_sources(variable: str) -> bool:
-    """Whether a variable of the environment belongs to credentials of sources."""
-    return variable.startswith(PREFIX)
-
-
-def read_credentials(environment: Mapping[str, str]) -> dict[str, Credential]:
+def read_credentials(variables: Mapping[str, str]) -> dict[str, Credential]:
     """The credentials by name, from `PLOTI_SOURCE_<NAME>` and `PLOTI_SOURCE_<NAME>_HOSTS`.
 
-    Raises ValueError naming the variable that cannot be meant.
+    Raises ConfigError naming the variable that cannot be meant.
     """
-    variables = {name: text for name, text in environment.items() if is_of_sources(name)}
     secrets = [name for name in variables if not name.endswith(_HOSTS)]
     for name in variables:
         if name.endswith(_HOSTS) and name.removesuffix(_HOSTS) not in secrets:
-            raise ValueError(f"{name} has no {name.removesuffix(_HOSTS)} beside it")
-    return {
-        name.removeprefix(PREFIX): _credential(name, variables[name], variables.get(name + _HOSTS))
-        for name in sorted(secrets)
+            raise ConfigError(f"{name} has no {name.removesuffix(_HOSTS)} beside it")
+    found = {
+        name: _credential(name, variables[name], variables.get(name + _HOSTS)) for name in secrets
     }
+    return {name.removeprefix(OF_SOURCES): credential for name, credential in found.items()}
 
 
 def _credential(variable: str, secret: str, hosts: str | None) -> Credential:
-    if _NAME.fullmatch(variable.removeprefix(PREFIX)) is None:
-        raise ValueError(f"{variable} is not the name of a credential")
+    if _NAME.fullmatch(variable.removeprefix(OF_SOURCES)) is None:
+        raise ConfigError(f"{variable} is not the name of a credential")
     if not secret.strip() or not secret.isascii() or not secret.isprintable():
-        raise ValueError(f"{variable} must be one line of plain characters")
+        raise ConfigError(f"{variable} must be one line of plain characters")
     found = [each.strip().lower() for each in (hosts or "").split(",") if each.strip()]
     if not found:
-        raise ValueError(f"{variable} goes nowhere: name its hosts in {variable}{_HOSTS}")
+        raise ConfigError(f"{variable} goes nowhere: name its hosts in {variable}{_HOSTS}")
     wrong = [each for each in found if _HOST.fullmatch(each) is None]
     if wrong:
-        raise ValueError(f"{variable}{_HOSTS}: '{wrong[0]}' is no host such as data.example.org")
+        raise ConfigError(f"{variable}{_HOSTS}: '{wrong[0]}' is no host such as data.example.org")
     return Credential(secret=secret.strip(), hosts=tuple(found))
 
 

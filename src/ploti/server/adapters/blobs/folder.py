@@ -95,6 +95,10 @@ class FolderBlobs:
         part = self._unfinished / str(next(self._numbers))
         await self._run(lambda: _try_out(part))
 
+    async def free(self) -> int:
+        """The bytes of the folder's disk that are free to this process."""
+        return await self._run(lambda: shutil.disk_usage(self._root).free)
+
     async def names(self, prefix: str) -> list[str]:
         """All names below a prefix, which ends in a slash or is empty; sorted."""
         folder = self._path(prefix.rstrip("/")) if prefix else self._root

@@ -23,7 +23,8 @@ from ploti.server.adapters.fetcher.paged import lines
 from ploti.server.adapters.fetcher.resources import find_resource
 from ploti.server.adapters.fetcher.web import Permit, Web
 from ploti.server.ports.outside import Blobs, Fetched, NotModified, StoredBlob
-from ploti.server.sources.credentials import PREFIX, Credential, origin
+from ploti.server.settings import OF_SOURCES
+from ploti.server.sources.credentials import Credential, origin
 from ploti.server.sources.location import file_path
 from ploti.server.sources.source import Source, gives_rows, resource_call
 from ploti.server.sources.validators import Validators
@@ -182,7 +183,7 @@ class SourceFetcher:
         """The source's credential; raises SourceError where it is not set, or not for its host."""
         if source.credential is None:
             return None
-        variable = PREFIX + source.credential
+        variable = OF_SOURCES + source.credential
         credential = self._credentials.get(source.credential)
         if credential is None:
             raise SourceError(f"the source's credential is not set on the server: {variable}")

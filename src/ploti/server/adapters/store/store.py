@@ -12,6 +12,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine
 
 from ploti.server.adapters.store.accounts import SqlMembers, SqlPlans, SqlWorkspaces
+from ploti.server.adapters.store.alerts import SqlAlerts
 from ploti.server.adapters.store.bodies import Bodies
 from ploti.server.adapters.store.builds import SqlBuilds
 from ploti.server.adapters.store.datasets import SqlDatasets
@@ -21,8 +22,8 @@ from ploti.server.adapters.store.jobs import SqlJobs
 from ploti.server.adapters.store.keys import SqlKeys
 from ploti.server.adapters.store.log import SqlLog
 from ploti.server.adapters.store.overview import SqlOverview
-from ploti.server.adapters.store.requests import SqlAnswers, SqlAudit
 from ploti.server.adapters.store.proposals import SqlProposals
+from ploti.server.adapters.store.requests import SqlAnswers, SqlAudit
 from ploti.server.adapters.store.retention import SqlRetention
 from ploti.server.adapters.store.subscriptions import SqlMemberships, SqlSubscriptions
 from ploti.server.adapters.store.versions import SqlStates, SqlVersions
@@ -129,6 +130,7 @@ def _transaction(
         proposals=SqlProposals(connection),
         builds=SqlBuilds(connection),
         jobs=jobs,
+        alerts=SqlAlerts(connection),
         retention=SqlRetention(connection),
         overview=SqlOverview(connection),
         subscriptions=SqlSubscriptions(connection, locks=writes),

@@ -23,6 +23,7 @@ from ploti.model.version import BucketDigest, Counts, ResyncReason
 from ploti.model.webhook import DeliveryKind, DeliveryState, OffReason, WebhookState
 from ploti.server.adapters.store.columns import At, Json, Word
 from ploti.server.build.candidate import FileRole, Proposed
+from ploti.server.ports.alerts import AlertType
 from ploti.server.ports.rows import JobKind, SealedSecret, VersionState
 from ploti.server.release.known import Role
 from ploti.server.sources.declaration import Declaration
@@ -140,6 +141,17 @@ job = Table(
     Column("run_at", At, nullable=False),
     Column("token", String),
     Index("job_due", "run_at"),
+)
+
+alert = Table(
+    "alert",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("type", Word(AlertType), nullable=False),
+    Column("body", String, nullable=False),
+    Column("raised_at", At, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("ended_at", At),
 )
 
 upkeep = Table(

@@ -133,6 +133,13 @@ def _datasets() -> None:
     )
     op.create_index("job_due", "job", ["run_at"])
     op.create_table(
+        "alert",
+        _word("id", key=True),
+        *map(_word, ("type", "body", "raised_at")),
+        _number("tries"),
+        _word("ended_at", null=True),
+    )
+    op.create_table(
         "upkeep",
         _number("id", key=True),
         *map(_word, ("run_at", "pruned_to")),
