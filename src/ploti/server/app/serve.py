@@ -238,7 +238,7 @@ def _hand_over(keys: NewKeys, folder: DataFolder, say: Say, *, to_a_terminal: bo
     if to_a_terminal:
         say(f"The staff's key:     {keys.staff}")
         say(f"A subscriber's key:  {keys.subscriber}")
-        say("Keep both: they are shown this once, and no command makes others so far.")
+        say("Keep both: they are shown this once. ploti admin keys create makes others.")
     else:
         folder.keep_keys([keys.staff, keys.subscriber])
         say(f"The staff's key and a subscriber's are in {folder.keys}, a line each")
