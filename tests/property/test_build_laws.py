@@ -53,7 +53,7 @@ def test_a_snapshot_with_the_changes_is_the_next_and_ids_stay(
         )
         held: State = {}
         ids: dict[object, object] = {}
-        gone: set[object] = set()
+        gone: dict[object, object] = {}
         for number, state in enumerate(states):
             keys = sorted(state)
             random.shuffle(keys)
@@ -67,7 +67,8 @@ def test_a_snapshot_with_the_changes_is_the_next_and_ids_stay(
             now = ids_of(dataset, built)
             assert now.keys() == state.keys()
             assert all(now[key] == ids[key] for key in state.keys() & ids.keys())
-            assert not gone & set(now.values())
+            returned = {key: id_ for key, id_ in now.items() if id_ in set(gone.values())}
+            assert returned == {key: gone[key] for key in now.keys() & gone.keys()}
             assert built.counts.added == len(state.keys() - held.keys())
             assert built.counts.removed == len(held.keys() - state.keys())
             after = dataset.path(built, FileRole.SNAPSHOT)
@@ -76,7 +77,7 @@ def test_a_snapshot_with_the_changes_is_the_next_and_ids_stay(
                 changes = dataset.path(built, FileRole.CHANGES)
                 check_fold(Path(before.snapshot), changes, after)
                 assert len(rows_of(changes)) == built.counts.total
-            gone |= {ids[key] for key in ids.keys() - now.keys()}
+            gone = {key: id_ for key, id_ in (gone | ids).items() if key not in now}
             held, ids = state, now
 
 
