@@ -46,7 +46,15 @@ from ploti.model.schema import (
     SchemaVersion,
     compare,
 )
-from ploti.model.version import Counts, File, Files, ResyncReason, Version, VersionDigest
+from ploti.model.version import (
+    Counts,
+    File,
+    Files,
+    ResyncReason,
+    Version,
+    VersionDigest,
+    VersionSummary,
+)
 from ploti.model.wire import Instant
 from ploti.sync.feed import FileError, Role
 
@@ -327,6 +335,15 @@ class FakeFeed:
             ),
         )
 
+    def versions(self, dataset_id: DatasetId, *, after: int) -> list[VersionSummary]:
+        """As the contract says, all pages of it."""
+        self._ask("versions", dataset_id, after)
+        dataset = self._find(dataset_id)
+        if not dataset.member:
+            raise NotSubscribed(f"no subscription delivers {dataset_id}")
+        newer = [each for number, each in sorted(dataset.versions.items()) if number > after]
+        return [_summary(dataset_id, each) for each in newer]
+
     def schema(self, dataset_id: DatasetId, number: int) -> SchemaDocument:
         """As the contract says."""
         self._ask("schema", dataset_id, number)
@@ -387,6 +404,20 @@ class FakeFeed:
         if number not in dataset.versions:
             raise NotFound(f"there is no version {number}")
         return dataset.versions[number]
+
+
+def _summary(dataset_id: DatasetId, version: FakeVersion) -> VersionSummary:
+    return VersionSummary(
+        dataset_id=dataset_id,
+        version=version.number,
+        previous_version=version.previous,
+        schema_version=version.schema_version,
+        published_at=NOON,
+        source_fetched_at=NOON,
+        row_count=len(version.rows),
+        counts=version.counts,
+        resync_required=version.reason is not None,
+    )
 
 
 def refuse_all(*, of: DatasetId, by: ApiError) -> Callable[[str, DatasetId, int | None], None]:

@@ -16,6 +16,7 @@ from tests.fakes.feed import SUBSCRIPTION, FakeFeed
 
 from ploti.errors import MEANINGS, ApiError, NotFound
 from ploti.model.ids import START, DatasetId, EventId
+from ploti.model.page import VersionPage
 from ploti.model.subscription import Subscription
 from ploti.model.version import File, Version
 from ploti.model.wire import Instant, encode
@@ -148,6 +149,10 @@ class Handler(BaseHTTPRequestHandler):
                 return self._events(query)
             case ["datasets", dataset_id]:
                 return feed.dataset(DatasetId(dataset_id))
+            case ["datasets", dataset_id, "versions"]:
+                after = int(query.get("after", "0"))
+                found = feed.versions(DatasetId(dataset_id), after=after)
+                return VersionPage(versions=found, next_cursor=None)
             case ["datasets", dataset_id, "versions", number]:
                 return self._signed(feed.version(DatasetId(dataset_id), int(number)))
             case ["datasets", dataset_id, "versions", number, "digest"]:

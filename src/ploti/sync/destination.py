@@ -15,6 +15,7 @@ from ploti.errors import DestinationBusy, SyncError
 from ploti.model.digest import Buckets
 from ploti.model.ids import DatasetId, EventId
 from ploti.model.schema import AddedColumn, Schema
+from ploti.sync.costs import Weights
 from ploti.sync.held import Held, Holdings
 
 
@@ -113,6 +114,11 @@ class Destination(Protocol):
     @property
     def downloads(self) -> Path:
         """The folder for files on their way, on the destination's own disk where it has one."""
+        ...
+
+    @property
+    def weights(self) -> Weights:
+        """What changes cost it against a load, as measured."""
         ...
 
     @property

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeVar
 
 from ploti.client import endpoints
 from ploti.client.alarm import Alarm, CutShort, unless
-from ploti.client.calls import Call, Progress
+from ploti.client.calls import Call, ListCall, Progress
 from ploti.client.connection import Client
 from ploti.client.files import DamagedFile, LinkRefused, MissingFile, download
 from ploti.client.transport import Transport
@@ -19,7 +19,7 @@ from ploti.model.ids import DatasetId, EventId, SubscriptionId
 from ploti.model.manifest import Manifest
 from ploti.model.page import EventPage
 from ploti.model.schema import SchemaDocument
-from ploti.model.version import Version, VersionDigest
+from ploti.model.version import Version, VersionDigest, VersionSummary
 
 T = TypeVar("T")
 
@@ -47,6 +47,10 @@ class Feed(Protocol):
 
     def version(self, dataset_id: DatasetId, number: int) -> Version:
         """A version with the sizes of its files."""
+        ...
+
+    def versions(self, dataset_id: DatasetId, *, after: int) -> list[VersionSummary]:
+        """All released versions after a number, oldest first."""
         ...
 
     def schema(self, dataset_id: DatasetId, number: int) -> SchemaDocument:
@@ -107,6 +111,17 @@ class ClientFeed:
     def version(self, dataset_id: DatasetId, number: int) -> Version:
         """A version with the sizes of its files."""
         return self._send(endpoints.get_version(dataset_id, number))
+
+    def versions(self, dataset_id: DatasetId, *, after: int) -> list[VersionSummary]:
+        """All released versions after a number, page by page."""
+        call: ListCall[VersionSummary, int | None] | None
+        call = endpoints.list_versions(dataset_id, after=after, limit=500)
+        found: list[VersionSummary] = []
+        while call is not None:
+            page = self._send(call)
+            found += page.items
+            call = call.after(page)
+        return found
 
     def schema(self, dataset_id: DatasetId, number: int) -> SchemaDocument:
         """A version's schema."""

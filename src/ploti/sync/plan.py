@@ -6,7 +6,7 @@ numbers stand beside them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
@@ -228,25 +228,3 @@ def choose(
         if held.dataset_id not in holdings.datasets or not held.follows
     ]
 
-
-GRACE = 64 * 1024
-"""Bytes that changes may cost more than a snapshot: they leave the other rows untouched."""
-
-
-def is_dearer(chain: Sequence[Version], snapshot: Version, *, spent: int = 0) -> bool:
-    """Whether a chain of changes, with what was `spent` on it so far, costs more than a load.
-
-    In bytes to fetch. A chain that cannot be had whole is dearer than anything; a snapshot that
-    cannot be had is never cheaper.
-    """
-    if snapshot.files.snapshot is None:
-        return False
-    if any(version.files.changes is None for version in chain):
-        return True
-    cost = spent + sum(changes_bytes(version) for version in chain)
-    return cost > sum(file.bytes for file in snapshot.files.snapshot) + GRACE
-
-
-def changes_bytes(version: Version) -> int:
-    """The size of a version's changes."""
-    return sum(file.bytes for file in version.files.changes or [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -60,7 +61,11 @@ class _Mender:
         self._folder = destination.downloads
         self._supply = Supply(feed, downloads, verify=True)
         self._work = Work(
-            feed=feed, ledger=self.ledger, downloads=downloads, options=Options(verify=True)
+            feed=feed,
+            ledger=self.ledger,
+            downloads=downloads,
+            options=Options(verify=True),
+            weights=destination.weights,
         )
 
     def mend(self, held: Held, buckets: Collection[int]) -> None:
@@ -151,7 +156,7 @@ def _marked(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _deletes(ids: list[str], schema: pa.Schema) -> pa.RecordBatch:
-    given: dict[str, pa.Array] = {
+    given: dict[str, pa.Array[Any]] = {
         OP: pa.repeat("delete", len(ids)),
         CHANGE: pa.repeat("removed", len(ids)),
         RECORD_ID: pa.array(ids, pa.string()),

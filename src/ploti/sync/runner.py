@@ -132,10 +132,7 @@ class Run:
         self._from_manifest = False
         self._say(Moment.PAGE_READ, f"{len(page.events)} events after {cursor}")
         self._work_page(page)
-        if page.next_cursor != cursor:
-            return False
-        self._work.caught_up()
-        return True
+        return page.next_cursor == cursor
 
     def _choose(self) -> None:
         """Take up another choice of datasets; what is newly chosen is loaded in its time."""
@@ -250,7 +247,13 @@ def open_run(
             feed=feed,
             destination=destination.name,
             ledger=ledger,
-            work=Work(feed=feed, ledger=ledger, downloads=downloads, options=options),
+            work=Work(
+                feed=feed,
+                ledger=ledger,
+                downloads=downloads,
+                options=options,
+                weights=destination.weights,
+            ),
             chosen=chosen,
             observe=observe,
             sleep=sleep,

@@ -20,12 +20,13 @@ from ploti.errors import (
 )
 from ploti.model.ids import DatasetId
 from ploti.model.version import Version
+from ploti.sync.costs import Weights, is_dearer
 from ploti.sync.destination import Session, TableError, Transaction
 from ploti.sync.downloads import Downloads
 from ploti.sync.feed import Feed, FileError, Role
 from ploti.sync.held import Held, State
 from ploti.sync.ledger import Finish, Ledger, not_yet
-from ploti.sync.plan import changes_bytes, forgotten, holding, is_dearer
+from ploti.sync.plan import forgotten, holding
 from ploti.sync.progress import Moment
 from ploti.sync.ready import Ready, Supply, check_rows, find_difference
 from ploti.sync.steps import Alter, Apply, Await, Keep, Leave, Load, Skip, Step
@@ -60,14 +61,20 @@ class Work:
     """The steps, over a feed, a ledger and a folder for downloads."""
 
     def __init__(
-        self, *, feed: Feed, ledger: Ledger, downloads: Downloads, options: Options
+        self,
+        *,
+        feed: Feed,
+        ledger: Ledger,
+        downloads: Downloads,
+        options: Options,
+        weights: Weights,
     ) -> None:
         self._feed = feed
         self._ledger = ledger
         self._downloads = downloads
         self._options = options
         self._supply = Supply(feed, downloads, verify=options.verify)
-        self._spent: dict[DatasetId, int] = {}
+        self._weights = weights
         self.loads = 0
         self.applies = 0
         self.differing: set[DatasetId] = set()
@@ -75,10 +82,6 @@ class Work:
     def forget(self) -> None:
         """Take nothing for granted that the server said before."""
         self._supply.forget()
-
-    def caught_up(self) -> None:
-        """The end of the log is reached: what was spent on changes until here is past."""
-        self._spent.clear()
 
     def do(self, steps: Sequence[Step], finish: Finish) -> None:
         """Carry out the first of one dataset's steps, or as many as form a chain of changes.
@@ -162,7 +165,6 @@ class Work:
                 transaction.load(table, ready.schema, ready.file)
                 self._check(transaction, table, ready)
         self.loads += 1
-        self._spent[step.dataset_id] = 0
 
     def _table_name(self, session: Session, dataset_id: DatasetId) -> str:
         """What a new table is called; a name that was asked for is had as it is, or not at all."""
@@ -191,10 +193,9 @@ class Work:
         """Go from version to version, or straight to a load where that is cheaper or needed."""
         last = chain[-1]
         try:
-            versions = self._versions(chain)
-            load = self._prefer_load(last, versions)
+            load = self._prefer_load(chain)
             if load is None:
-                self._apply(chain, versions, finish)
+                self._apply(chain, self._versions(chain), finish)
                 return
         except OF_THE_RUN:
             raise
@@ -209,19 +210,20 @@ class Work:
         applies = [step for step in chain if isinstance(step, Apply)]
         return [self._feed.version(step.dataset_id, step.version) for step in applies]
 
-    def _prefer_load(self, last: Apply | Alter, versions: Sequence[Version]) -> Load | None:
-        """The load that is cheaper than the changes, if one is."""
-        if not versions:
+    def _prefer_load(self, chain: Sequence[Apply | Alter]) -> Load | None:
+        """The load of the current version, where that is cheaper than all versions up to it."""
+        applies = [step for step in chain if isinstance(step, Apply)]
+        if not applies:
             return None
-        newest, spent = versions[-1], self._spent.get(last.dataset_id, 0)
-        if len(versions) > 1 or spent:
-            current = self._feed.dataset(last.dataset_id).current
-            if current is not None and current.version > newest.version:
-                newest = self._feed.version(last.dataset_id, current.version)
-        if not is_dearer(versions, newest, spent=spent):
+        last, held = applies[-1], self._ledger.held(chain[0].dataset_id)
+        ahead = self._feed.versions(last.dataset_id, after=held.version or 0)
+        if not ahead:
             return None
-        reason = f"the snapshot of version {newest.version} is less to fetch than the changes"
-        return _load_instead(last, newest.version, reason)
+        current = self._feed.version(last.dataset_id, ahead[-1].version)
+        if not is_dearer(ahead, current, self._weights):
+            return None
+        reason = f"to load version {current.version} is cheaper than {len(ahead)} versions' changes"
+        return _load_instead(last, current.version, reason)
 
     def _apply(
         self, chain: Sequence[Apply | Alter], versions: Sequence[Version], finish: Finish
@@ -252,8 +254,6 @@ class Work:
             transaction.apply(table, ready.schema, ready.file)
             self._check(transaction, table, ready)
         self.applies += 1
-        spent = self._spent.get(step.dataset_id, 0)
-        self._spent[step.dataset_id] = spent + changes_bytes(ready.version)
 
     def _leave(self, step: Leave, finish: Finish) -> None:
         held = self._ledger.held(step.dataset_id)

@@ -3,7 +3,6 @@
 from datetime import UTC
 
 import pytest
-from tests.fakes.feed import FakeFeed, make_schema
 
 from ploti.model.event import (
     Added,
@@ -29,7 +28,6 @@ from ploti.sync.held import Held, Holdings, State
 from ploti.sync.plan import (
     choose,
     group_events,
-    is_dearer,
     plan_dataset,
     plan_event,
     plan_manifest,
@@ -255,17 +253,3 @@ def test_another_choice_loads_what_is_new_and_lets_go_of_what_is_out() -> None:
     assert (new.dataset_id, new.state) == (other, State.NEEDS_LOAD)
     (back,) = choose(holdings(out), frozenset(), delivered=[D])
     assert (back.dataset_id, back.state) == (D, State.NEEDS_LOAD)
-
-
-def test_the_cheaper_way_is_told_by_bytes() -> None:
-    feed, schema = FakeFeed(), make_schema(no="string")
-    feed.join(D)
-    for number in range(3):
-        feed.release(D, schema, {f"rec_{each}": {"no": str(each)} for each in range(number)})
-    chain = [feed.version(D, 2), feed.version(D, 3)]
-    assert not is_dearer(chain, chain[-1])
-    assert is_dearer(chain, chain[-1], spent=1_000_000)
-    feed.forget_file(D, 2, "changes")
-    assert is_dearer([feed.version(D, 2)], chain[-1]), "a chain with a gap cannot be had at all"
-    feed.forget_file(D, 3, "snapshot")
-    assert not is_dearer(chain, feed.version(D, 3), spent=1_000_000)

@@ -13,6 +13,7 @@ import duckdb
 from ploti.errors import DestinationBusy, SyncError
 from ploti.model.ids import SubscriptionId
 from ploti.model.sql import literal
+from ploti.sync.costs import Weights
 from ploti.sync.destination import Session
 from ploti.sync.destinations.duckdb.session import DuckDBSession
 from ploti.sync.destinations.duckdb.tables import ALIAS, failure, first_line
@@ -25,6 +26,8 @@ _PAUSE = 0.2
 
 class DuckDB:
     """The file at `path`, which other processes may read between two transactions."""
+
+    weights = Weights()
 
     def __init__(
         self,

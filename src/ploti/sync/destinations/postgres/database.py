@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from ploti.errors import ConfigError, DestinationBusy, SyncError
 from ploti.model.ids import SubscriptionId
+from ploti.sync.costs import Weights
 from ploti.sync.destination import DestinationLost, Session
 from ploti.sync.destinations.postgres import recorded
 from ploti.sync.destinations.postgres.faults import said_of_the_whole
@@ -28,6 +29,8 @@ _MEMORY = "256MB"
 
 class Postgres:
     """The database at an address `postgresql://…`; several subscriptions may share it."""
+
+    weights = Weights()
 
     def __init__(
         self,

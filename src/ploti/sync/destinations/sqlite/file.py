@@ -12,6 +12,7 @@ import duckdb
 
 from ploti.errors import SyncError
 from ploti.model.ids import SubscriptionId
+from ploti.sync.costs import Weights
 from ploti.sync.destination import Session
 from ploti.sync.destinations.sqlite.faults import said_of_the_whole
 from ploti.sync.destinations.sqlite.layout import Layout
@@ -23,6 +24,8 @@ PLAIN = Layout()
 
 class SQLite:
     """The file at `path`, which other programs may read at any time, and write between syncs."""
+
+    weights = Weights(step=128 * 1024, change=3.5, table=0.003)
 
     def __init__(
         self,
