@@ -18,7 +18,7 @@ from tests.e2e.serving import environment
 ADDRESS = "http://127.0.0.1:8080"
 """Where the pages have their server; here it takes a free port."""
 PATIENCE = 300
-_ID = re.compile(r"\b(sub|hold|mem|wh)_[0-9a-z]{16}\b")
+_ID = re.compile(r"\b(sub|hold|mem|wh|ws|key)_[0-9a-z]{16}\b")
 _NORMAL = (
     (_ID, r"\1_…"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "TIME"),

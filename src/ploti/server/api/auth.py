@@ -235,7 +235,11 @@ async def find_caller(request: HttpRequest, backend: NamedDependency[Backend]) -
     """
     key = _read_key(request)
     digest = None if key is None else key_digest(key)
-    backend.limits.take(digest, address=request.client.host if request.client else "")
+    address = backend.limits.address(
+        request.client.host if request.client else "",
+        forwarded=request.headers.get("x-forwarded-for"),
+    )
+    backend.limits.take(digest, address=address)
     return Caller(request, backend, key, permission_of(request.route_handler))
 
 

@@ -18,15 +18,30 @@ _REMEMBERED = 10_000
 class RateLimits:
     """Counts requests of this process by key, and by address where there is no key that is known.
 
-    A key is known once it was admitted: guesses of keys count for the address that they come from.
-    `clock` gives seconds that never go back.
+    A key is known once it was admitted: guesses of keys count for the address that they come from,
+    which behind a proxy is what the proxy says. `clock` gives seconds that never go back.
     """
 
     def __init__(
-        self, *, rate: int, public_rate: int, clock: Callable[[], float] = time.monotonic
+        self,
+        *,
+        rate: int,
+        public_rate: int,
+        behind_proxy: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._behind_proxy = behind_proxy
         self._keys = _Buckets(rate, clock)
         self._addresses = _Buckets(public_rate, clock)
+
+    def address(self, peer: str, *, forwarded: str | None) -> str:
+        """Whom a request comes from: the peer, or behind a proxy the last one that it names.
+
+        What stands before that in `X-Forwarded-For` is what the sender says of itself.
+        """
+        if not self._behind_proxy or not forwarded:
+            return peer
+        return forwarded.rpartition(",")[2].strip() or peer
 
     def take(self, digest: str | None, *, address: str) -> None:
         """Count a request; raises RateLimited with the seconds to wait where it is one too many."""

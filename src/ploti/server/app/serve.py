@@ -159,7 +159,11 @@ async def _composed(
                 delivering=delivering,
                 files=blobs,
                 waiters=waiters,
-                limits=RateLimits(rate=settings.rate_limit, public_rate=settings.public_rate_limit),
+                limits=RateLimits(
+                    rate=settings.rate_limit,
+                    public_rate=settings.public_rate_limit,
+                    behind_proxy=settings.behind_proxy,
+                ),
                 repeats=Repeats(_sealer(secrets, of=_OF_ANSWERS)),
                 uses=uses,
                 base=base,
