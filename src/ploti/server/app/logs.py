@@ -8,9 +8,12 @@ import structlog
 
 
 def configure_logs() -> None:
-    """Log to standard error: in colour to a terminal, else as JSON."""
+    """Log to standard error: in colour to a terminal, else as JSON.
+
+    Tracebacks are without the values of variables, among which are secrets.
+    """
     if sys.stderr.isatty():
-        finish: list[structlog.types.Processor] = [structlog.dev.ConsoleRenderer()]
+        finish: list[structlog.types.Processor] = [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
     else:
         finish = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     structlog.configure(

@@ -7,9 +7,12 @@ value that does not fit makes it another, the narrowest that holds the values of
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from ploti.errors import SourceError
+from ploti.model.admin import Finding
+from ploti.model.event import HoldReason
 from ploti.model.schema import Column, Schema
 from ploti.model.sql import identifier
 from ploti.server.build import texts
@@ -157,6 +160,31 @@ def _was_known(missing: Sequence[str], base: Schema | None) -> bool:
         return False
     before = {column.name for column in base.columns}
     return not base.key_columns or before.issuperset(missing)
+
+
+def missing_key(declaration: Declaration, there: Iterable[str]) -> str | None:
+    """What to say of a declared key that is not among the columns; None where it is."""
+    names = list(there)
+    missing = [name for name in declaration.key if name not in names]
+    if not missing:
+        return None
+    near = get_close_matches(missing[0], names, n=1)
+    hint = f": did you mean {near[0]}?" if near else ""
+    return f"the source has no column {_listed(missing)}, which the declaration has as key{hint}"
+
+
+def key_findings(
+    columns: Sequence[PlannedColumn], declaration: Declaration, base: Schema | None
+) -> list[Finding]:
+    """A key that is declared and not there holds a version, until staff release one without it."""
+    said = missing_key(declaration, [column.name for column in columns])
+    if said is None or base is None:
+        return []
+    message = f"{said[0].upper()}{said[1:]}"
+    subject = ", ".join(declaration.key)
+    return [
+        Finding(reason=HoldReason.DATA_CHECK, kind="key_missing", subject=subject, message=message)
+    ]
 
 
 def key_there(columns: Sequence[PlannedColumn], declaration: Declaration) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from ploti.model.schema import Schema
 from ploti.server.build import diff, shape
 from ploti.server.build.candidate import Base, BuildOrder
 from ploti.server.build.cleaning import clean, emptied
-from ploti.server.build.columns import PlannedColumn, key_there, plan_columns
+from ploti.server.build.columns import PlannedColumn, key_findings, key_there, plan_columns
 from ploti.server.build.shape import Shape, ShapedGeometry
 from ploti.server.ports.building import Engine, Kept, RawTable, Reader
 from ploti.server.sources import formats
@@ -52,6 +52,7 @@ def shape_state(order: BuildOrder, *, readers: Sequence[Reader], engine: Engine)
         digest=diff.state_digest(shaped, engine.rows(diff.state_sql(kept.relation, shaped))[0]),
         findings=[
             *raw.findings,
+            *key_findings(columns, order.declaration, base),
             *shape.system_findings(raw, order.declaration),
             *shape.point_findings(faulty),
             *shape.nan_findings(_count_nan(shaped, raw, engine)),

@@ -7,6 +7,7 @@ from typing import assert_never
 from ploti.model.admin import HoldRef, Outcome, OutcomeKind
 from ploti.model.ids import HoldId
 from ploti.model.version import Counts
+from ploti.server.build.columns import missing_key
 from ploti.server.ports.rows import HoldRow
 from ploti.server.release.known import Role
 from ploti.server.service.plan_check import Failed, Job, Plan, Same, Take
@@ -38,6 +39,10 @@ def _unchanged(job: Job, role: Role) -> Outcome:
             detail = f"The source is as in version {current}, which is current"
             if job.hold is not None:
                 detail += f"; version {job.hold.version}, which waited for review, is discarded"
+            if job.base is not None:
+                names = [column.name for column in job.base.schema.columns]
+                said = missing_key(job.dataset.declaration, names)
+                detail += f". But {said}" if said else ""
             return _told(OutcomeKind.UNCHANGED, detail, version=current)
         case Role.ON_HOLD:
             detail = "The source is as in the version that waits for review"

@@ -23,6 +23,8 @@ _IN_ARRAY = re.compile(rb'(?:[^"\[\]]++|' + _STRING + rb")*+", re.DOTALL)
 _BETWEEN_OBJECTS = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\{")
 _GUESS_WITHIN = 1 << 16
 _WRONG_GUESSES = 50
+_LONGEST = 128 << 20
+"""Bytes of one value, such as a feature: they are in memory at once."""
 
 
 _BYTE = re.compile(r"\(byte (\d+)\)")
@@ -192,9 +194,15 @@ class JsonStream:
             raise self.broken(f"'{byte.decode()}' is missing")
 
     def _fill(self) -> bool:
+        waiting = len(self._buffer) - self._at
+        if waiting >= _LONGEST:
+            raise SourceError(
+                f"the value in line {self.line:,} (byte {self.offset + 1:,}) has more than"
+                f" {_LONGEST:,} bytes: as much is not read at once"
+            )
         # The more is waiting, the more is read: a long value is looked at a few times, not once
         # a block.
-        chunk = self._file.read(max(self._block, len(self._buffer) - self._at))
+        chunk = self._file.read(max(self._block, waiting))
         if not chunk:
             return False
         self._lines += self._buffer.count(b"\n", 0, self._at)
