@@ -75,6 +75,7 @@ def assert_is_source(file: Path, table: str, state: Path, *, key: str) -> None:
 def test_after_every_released_version_the_table_is_its_source(
     tmp_path: Path, name: str, key: str, settings: dict[str, object]
 ) -> None:
+    """R-008."""
     dataset, file = f"ds_{name}", tmp_path / "feeds.duckdb"
     to = f"duckdb:{file}"
     with served(tmp_path) as server, Client(server.key, url=server.url) as client:

@@ -155,6 +155,7 @@ def test_secrets_of_webhooks_stay_good_while_their_key_is_among_secret_keys(
 
 
 def test_r164_the_commands_do_the_whole_of_it(tmp_path: Path) -> None:
+    """R-174, R-175."""
     with receiver_beside() as receiver, served(tmp_path, PLOTI_ALLOW_NETWORKS=LOOPBACK) as server:
         server.declare("ds_a", key=["id"])
         subscription = server.subscribe("ds_a").rpartition("/")[2]

@@ -34,6 +34,7 @@ def signed(api: Running, name: str, *, file_name: str = "ds_a_v1.parquet", hours
 
 
 def test_a_link_gives_the_whole_file_without_a_key(api: Running, link: str) -> None:
+    """R-210."""
     response = api.get(link, key=None)
     assert (response.status_code, response.content) == (200, CONTENT)
     assert response.headers["etag"] == f'"{SHA256}"'

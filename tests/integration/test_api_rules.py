@@ -112,6 +112,7 @@ def test_head_answers_wherever_get_does_with_the_same_head(api: Running) -> None
 def test_a_query_is_taken_as_it_is_meant_or_not_at_all(
     api: Running, query: str, field: str, message: str
 ) -> None:
+    """S-41."""
     body = problem(api.get(f"{DATASETS}?{query}"), 400, "invalid_input")
     [fault] = body["errors"]
     assert fault["field"] == field

@@ -42,6 +42,8 @@ def seconds(delivery: Delivery) -> list[float]:
 
 
 def test_r148_the_body_is_the_event_byte_for_byte_as_the_log_has_it(tmp_path: Path) -> None:
+    """R-004."""
+
     async def story(lanes: Lanes) -> None:
         async with receiving() as receiver:
             subscription = await lanes.subscribe(A)

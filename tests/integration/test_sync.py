@@ -63,6 +63,7 @@ def assert_equal(file: Path, version: FakeVersion, table: str) -> None:
 def test_a_first_run_loads_the_manifest_and_later_ones_apply_changes(
     feed: FakeFeed, file: Path
 ) -> None:
+    """R-007."""
     result = synced.sync(feed, file)
     assert (result.exit_status, result.loads, result.applies) == (ExitStatus.DONE, 2, 0)
     version = feed.release(PERMITS, SCHEMA, rows(a=1, b=3, c=None))
@@ -83,7 +84,7 @@ def test_what_is_up_to_date_is_neither_fetched_nor_written(feed: FakeFeed, file:
 
 
 def test_the_cursor_is_committed_with_the_last_of_a_pages_work(feed: FakeFeed, file: Path) -> None:
-    """R-133: before that it stays, and a crash right after it repeats nothing."""
+    """R-133: before that it stays, and a crash right after it repeats nothing. R-142."""
     synced.sync(feed, file)
     feed.release(PARCELS, SCHEMA, rows(a=3))
     feed.release(PERMITS, WIDER, rows(a=3))
@@ -209,6 +210,7 @@ def test_the_whole_chain_is_judged_at_its_first_page(feed: FakeFeed, file: Path)
 
 
 def test_a_load_that_lies_ahead_is_gone_to_at_once(feed: FakeFeed, file: Path) -> None:
+    """R-118, S-17."""
     synced.sync(feed, file)
     feed.release(PERMITS, SCHEMA, rows(a=2))
     feed.release(PERMITS, SCHEMA, rows(a=3), reason=ResyncReason.RECORD_IDS_CHANGED)

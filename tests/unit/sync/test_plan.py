@@ -109,7 +109,7 @@ def test_an_update_of_the_version_held_is_applied_and_of_any_other_loads_the_cur
     "data", [updated(3, 2), resync(3), resync(2), schema_changed(3, Level.MINOR)]
 )
 def test_a_version_at_or_below_the_one_held_is_skipped(data: FeedData) -> None:
-    """R-139."""
+    """R-139. R-124."""
     assert isinstance(plan(held(3), data), Skip)
 
 
@@ -122,7 +122,7 @@ def test_a_resync_loads_the_version_that_it_names_whatever_is_held() -> None:
 
 
 def test_an_added_loads_what_it_names_and_one_without_a_version_waits() -> None:
-    """R-030, R-031."""
+    """R-030, R-031. R-122."""
     step = plan(held(None, State.REMOVED), added(5))
     assert isinstance(step, Load)
     assert step.version == 5
