@@ -1,6 +1,7 @@
 """Credentials of sources: where they go, how, and that nothing else ever gets or tells them."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,11 @@ from aiohttp import web
 from tests.cases.cases import case
 from tests.fakes.fetched import fetched
 from tests.fakes.layer_server import Layer
+from tests.fakes.world import PERMITS, World, play
 
 from ploti.errors import SourceError
+from ploti.server.adapters.fetcher import SourceFetcher
+from ploti.server.service.check_source import check_source
 from ploti.server.sources.credentials import Credential
 
 CSV = "permit_no,status\nE-1,open\n"
@@ -162,3 +166,49 @@ def test_a_credential_for_other_hosts_is_not_sent_and_the_check_fails(tmp_path: 
             credential="OURS",
         )
     assert not asked.headers
+
+
+def test_nothing_that_is_stored_or_said_of_a_check_has_the_credential_in_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The server sends it back in its reason, and as the address that it redirects to."""
+    asked = 0
+
+    async def echoing(request: web.Request) -> web.StreamResponse:
+        nonlocal asked
+        asked += 1
+        said = request.headers["Authorization"]
+        if asked == 1:
+            return web.json_response({"success": False, "error": said})
+        raise web.HTTPFound(f"gopher://{said.removeprefix('Bearer ')}/")
+
+    async def story(world: World) -> None:
+        app = web.Application()
+        app.router.add_get("/{path:.*}", echoing)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        place = f"127.0.0.1:{runner.addresses[0][1]}"
+        fetcher = SourceFetcher(
+            world.blobs,
+            file_roots=(),
+            allow_networks=("127.0.0.0/8",),
+            max_source=1000,
+            user_agent="ploti/test",
+            credentials={"OURS": Credential(secret=SECRET, hosts=(place,))},
+        )
+        parts = replace(world.parts, fetcher=fetcher)
+        url = f"http://{place}/api/3/action/datastore_search?resource_id=1"
+        source = {"kind": "ckan", "url": url, "credential": "OURS"}
+        await world.declare(source=source, check_every="24h")
+        outcomes = [await check_source(parts, PERMITS) for _ in range(2)]
+        fetcher.close()
+        await runner.cleanup()
+        assert "answered that it failed" in outcomes[0].detail
+        assert "moved to an address that is not read" in outcomes[1].detail
+        assert SECRET not in str(outcomes)
+
+    play(tmp_path, story)
+    assert SECRET not in "".join(capfd.readouterr())
+    for file in tmp_path.rglob("*"):
+        assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file.name

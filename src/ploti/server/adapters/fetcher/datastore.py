@@ -30,7 +30,7 @@ class _Result(msgspec.Struct):
 class _Answer(msgspec.Struct):
     success: bool
     result: _Result | None = None
-    error: msgspec.Raw | None = None
+    error: msgspec.Raw = msgspec.Raw()
 
 
 class Datastore:
@@ -63,7 +63,7 @@ class Datastore:
 def _result(reply: Reply) -> _Result:
     answer = decoded(reply.body, _Answer)
     if not answer.success or answer.result is None:
-        raise SourceError(failure(bytes(answer.error or b"")))
+        raise SourceError(failure(bytes(answer.error)))
     return answer.result
 
 

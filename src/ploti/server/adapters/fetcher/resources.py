@@ -41,7 +41,7 @@ class _Resource(msgspec.Struct):
 class _Answer(msgspec.Struct):
     success: bool
     result: _Resource | None = None
-    error: msgspec.Raw | None = None
+    error: msgspec.Raw = msgspec.Raw()
 
 
 async def find_resource(call: str, ask: Ask) -> Resource:
@@ -52,7 +52,7 @@ async def find_resource(call: str, ask: Ask) -> Resource:
 def _resource(call: str, reply: Reply) -> Resource:
     answer = decoded(reply.body, _Answer)
     if not answer.success or answer.result is None:
-        raise SourceError(failure(bytes(answer.error or b"")))
+        raise SourceError(failure(bytes(answer.error)))
     found = answer.result
     if found.url_type == _IN_DATASTORE and found.datastore_active:
         table = URL(call).with_query({"resource_id": found.id})
