@@ -364,3 +364,18 @@ def test_a_disk_that_fills_leaves_the_version_before_whole(server: FeedServer, f
     assert not [each for each in file.parent.iterdir() if "downloads" in each.name]
     assert sync(server, file).returncode == 0
     assert synced.read_table(file, version, "permits") == synced.expected(version)
+
+
+def test_two_versions_are_compared(server: FeedServer) -> None:
+    server.feed.release(PERMITS, SCHEMA, rows(1, 3, 4))
+    told = ploti(server, "diff", PERMITS, "1", "2")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.splitlines()[:3] == [
+        'changed  rec_1  {"no":"1","units":3}',
+        'added  rec_2  {"no":"2","units":4}',
+        "+1 ~1 -0, by changes",
+    ]
+    document = json.loads(ploti(server, "diff", PERMITS, "1", "2", "--json").stdout)
+    assert document["counts"] == {"added": 1, "changed": 1, "removed": 0}
+    assert [each["recordId"] for each in document["changes"]] == ["rec_1", "rec_2"]
+    assert ploti(server, "diff", PERMITS, "1", "9").returncode == 1

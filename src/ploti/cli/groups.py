@@ -45,6 +45,7 @@ _SYNC = """Bring tables of your own in step with a subscription, once or for as 
 Each dataset becomes a table named after its id without ds_, with its records' columns and \
 _ploti_record_id. What is held stands in the schema _ploti. Stopped at any moment, it goes on \
 where it was."""
+_DIFF = "Show which records one version has that another has not, or has otherwise."
 _STATUS = "Say how far behind each dataset of a destination is, and why."
 _VERIFY = "Prove that each table equals the version that it holds, by its content digest."
 _WORKSPACES = "The accounts that own keys, subscriptions and webhooks."
@@ -90,6 +91,7 @@ def _feeds() -> App:
         name="subscriptions",
         help="Standing choices of datasets, and their logs of events.",
     )
+    feeds.command("ploti.cli.diff:diff", name="diff", help=_DIFF)
     feeds.command("ploti.cli.sync:sync", name="sync", help=_SYNC)
     feeds.command("ploti.cli.sync:status", name="status", help=_STATUS)
     feeds.command("ploti.cli.sync:verify", name="verify", help=_VERIFY)

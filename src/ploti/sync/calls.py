@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from ploti.client.alarm import Alarm
@@ -13,6 +13,7 @@ from ploti.model.ids import SubscriptionId, dataset_id
 from ploti.sync import repair as repairing
 from ploti.sync import status as status_of
 from ploti.sync import verify as verification
+from ploti.sync.differences import Difference, compared
 from ploti.sync.destinations import LOCK_TIMEOUT, open_destination
 from ploti.sync.feed import ClientFeed
 from ploti.sync.progress import Observer, Progress, ignore
@@ -110,6 +111,18 @@ def _check(client: Client, subscription_id: SubscriptionId) -> None:
     """Raise NotFound before anything is made for it; what passes is waited out by the run."""
     with suppress(TransportError, Unavailable, RateLimited):
         client.feeds.subscriptions.show(subscription_id)
+
+
+@contextmanager
+def diff(client: Client, dataset: str, start: int, end: int) -> Iterator[Difference]:
+    """The net change between two versions of a dataset, while the block is open."""
+    feed = ClientFeed(client, SubscriptionId(""))  # of no subscription: its log is not read
+
+    def id_map() -> Mapping[str, str]:
+        return client.feeds.id_map(dataset, start, end)
+
+    with compared(feed, dataset_id(dataset), start, end, id_map=id_map) as found:
+        yield found
 
 
 def status(

@@ -6,12 +6,14 @@ What sync needs is loaded when it is called, so that reading a feed loads no dat
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from ploti.client.connection import Client
 from ploti.client.feeds import Feeds as ClientFeeds
 
 if TYPE_CHECKING:
+    from ploti.sync.differences import Difference
     from ploti.sync.progress import Observer
     from ploti.sync.result import Result
     from ploti.sync.status import Status
@@ -74,6 +76,23 @@ class Feeds(ClientFeeds):
             lock_timeout=lock_timeout,
             observe=observe,
         )
+
+    def diff(
+        self, dataset_id: str, from_version: int, to_version: int
+    ) -> AbstractContextManager[Difference]:
+        """The net change between two kept versions: `with ploti.feeds.diff(…) as found:`.
+
+        `found.counts` has its size, `found.rows` its records, which can be gone through once: rows
+        as `datasets.changes` gives them, with values as JSON has them but decimals.
+
+        Raises:
+            NotFound: There is no such version.
+            Expired: What it takes to compare them is not kept any more.
+            SyncError: A file cannot be read.
+        """
+        from ploti.sync.calls import diff  # noqa: PLC0415 - loads the database
+
+        return diff(self._client, dataset_id, from_version, to_version)
 
     def status(self, subscription_id: str, *, to: str, lock_timeout: float = 5.0) -> Status:
         """How far behind each dataset of a destination is, and why."""
