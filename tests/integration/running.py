@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
-from tests.fakes.plans import ALL_OPEN
 
 from ploti.model.ids import DatasetId
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
@@ -30,6 +29,7 @@ from ploti.server.service.apply_dataset import apply_dataset
 from ploti.server.service.check_source import Parts
 from ploti.server.service.deliver_due import Delivering
 from ploti.server.service.note_use import KeyUses
+from ploti.server.service.read_plans import read_all_plans
 from ploti.server.service.set_up import NewKeys, set_up
 
 T = TypeVar("T")
@@ -63,10 +63,10 @@ class Running:
 
     def declare(self, dataset: str, **settings: object) -> None:
         raw = {"id": dataset, "title": "T", "place": "us/fl", "topic": "permits", **settings}
-        now = self.clock.now()
+        now, plans = self.clock.now(), self.call(read_all_plans(self.store, self.backend.plans))
         self.write(
             lambda tx: apply_dataset(
-                tx, DatasetId(dataset), raw, plans=ALL_OPEN, dry_run=False, now=now
+                tx, DatasetId(dataset), raw, plans=plans, dry_run=False, now=now
             )
         )
 

@@ -122,28 +122,26 @@ class Caller:
         return await self.backend.store.read(self._admit)
 
     async def look(self, work: Callable[[Transaction, Reader], T]) -> T:
-        """Read the catalogue, as coverage and plan open it."""
-        reader = await self.reader(plans=True)
-        return await self.backend.store.read(lambda tx: work(tx, reader))
-
-    async def fetch(self, work: Callable[[Transaction, Reader], T]) -> T:
-        """Read what recorded membership opens; the plan is asked only why it does not (S-32)."""
-        reader = await self.reader(plans=False)
-        try:
-            return await self.backend.store.read(lambda tx: work(tx, reader))
-        except NotSubscribed:
-            return await self.look(work)
-
-    async def reader(self, *, plans: bool) -> Reader:
-        """Who reads: the key's workspace, or without a key the public ones.
+        """Read what coverage and plan open; without a key what they open to public workspaces.
 
         Raises Unauthenticated where there is no key and no public workspace.
         """
         workspaces = await self.backend.store.read(self._workspaces)
-        if not plans:
-            return Reader(workspaces=workspaces)
-        read = await read_plans(self.backend.store, self.backend.plans, workspaces)
-        return Reader(workspaces=workspaces, plans=read)
+        plans = PlanReading(revision=-1, plans=await self.backend.plans.read(workspaces))
+        reader = Reader(workspaces=workspaces, plans=plans)
+        return await self.backend.store.read(lambda tx: work(tx, reader))
+
+    async def fetch(self, work: Callable[[Transaction, Reader], T]) -> T:
+        """Read what recorded membership opens; the plan is asked only why it does not (S-32).
+
+        Raises Unauthenticated where there is no key and no public workspace.
+        """
+        try:
+            return await self.backend.store.read(
+                lambda tx: work(tx, Reader(workspaces=self._workspaces(tx)))
+            )
+        except NotSubscribed:
+            return await self.look(work)
 
     async def body(self, kind: type[S]) -> S:
         """The JSON body as a value, strictly: a field that it does not know is an error."""

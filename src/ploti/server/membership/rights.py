@@ -40,7 +40,8 @@ EVERYTHING = Rights(coverage=None, plan=PlanTerms())
 class PlanReading(Value, kw_only=True):
     """Plans by workspace, as they were read while coverage and plans stood at `revision`.
 
-    A workspace that is missing has a plan that could not be read.
+    Who only looks needs no revision (-1). A workspace that is missing has a plan that could not be
+    read.
     """
 
     revision: int

@@ -57,6 +57,7 @@ def bring_dataset(tx: Transaction, filing: Filing, *, plans: PlanReading, now: I
     rights = rights_of(tx, plans, {each.workspace_id for each in subscriptions})
     joins: list[SubscriptionId] = []
     leaves: defaultdict[RemovedReason, list[SubscriptionId]] = defaultdict(list)
+    unsure: set[WorkspaceId] = set()
     for subscription in subscriptions:
         change = move(
             subscription.selection,
@@ -65,11 +66,13 @@ def bring_dataset(tx: Transaction, filing: Filing, *, plans: PlanReading, now: I
             delivered={dataset_id} if subscription.id in delivering else set(),
         )
         if change.unsure:
-            _ask_again(tx, subscription.workspace_id, now=now)
+            unsure.add(subscription.workspace_id)
         if change.joins:
             joins.append(subscription.id)
         for _, reason in change.leaves:
             leaves[reason].append(subscription.id)
+    for workspace_id in unsure:
+        _ask_again(tx, workspace_id, now=now)
     for reason, ids in leaves.items():
         tx.memberships.leave([(each, dataset_id) for each in ids])
         tx.log.append(left(dataset_id, reason), to=ids, now=now)
