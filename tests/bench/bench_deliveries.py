@@ -40,6 +40,7 @@ class Running(Lanes):
             sealer=self.parts.sealer,
             clock=clock,
             ids=self.ids,
+            meters=self.parts.meters,
             base=self.parts.base,
         )
 

@@ -17,6 +17,7 @@ from ploti.model.subscription import NewSubscription
 from ploti.model.webhook import Delivery, NewWebhook, Resume, Webhook, WebhookWithSecret
 from ploti.model.wire import UNSET, Instant
 from ploti.server.adapters.ids import RandomIds
+from ploti.server.adapters.meters import PrometheusMeters
 from ploti.server.adapters.poster import Limits, WebhookPoster
 from ploti.server.adapters.sealer import Sealer
 from ploti.server.adapters.store import SqliteStore
@@ -75,6 +76,7 @@ class Lanes:
             sealer=Sealer([b"k" * 32]),
             clock=self.clock,
             ids=self.ids,
+            meters=PrometheusMeters(),
             base=BASE,
         )
 

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from tests.fakes.chain import check_log
+from tests.fakes.manifests import read_manifest
 from tests.fakes.plans import ALL_OPEN
 from tests.fakes.releases import NOW, decide, declare, hold, release
 
@@ -21,7 +22,6 @@ from ploti.server.service.change_subscription import (
     update_subscription,
 )
 from ploti.server.service.read_events import read_events
-from ploti.server.service.read_manifest import get_manifest
 
 WHO = Principal(
     workspace_id=WorkspaceId("ws_1"),
@@ -94,7 +94,7 @@ def check_logs(tx: Transaction, *, now: Instant = NOW) -> None:
     """Every log is whole, and leads to the versions that its manifest names."""
     for row in tx.subscriptions.every():
         events = all_events(tx, row.id)
-        manifest = get_manifest(tx, WHO, row.id, base="http://a", now=now)
+        manifest = read_manifest(tx, WHO, row.id, base="http://a", now=now)
         assert check_log(events) == {one.dataset_id: one.version for one in manifest.datasets}
         assert manifest.event_cursor == (events[-1]["id"] if events else START)
 

@@ -13,6 +13,7 @@ from tests.fakes.log_deeds import RolledBackError, pick
 from ploti.errors import PlotiError
 from ploti.server.adapters.clock import SystemClock
 from ploti.server.adapters.ids import RandomIds
+from ploti.server.adapters.meters import PrometheusMeters
 from ploti.server.adapters.sealer import Sealer
 from ploti.server.adapters.store import PostgresStore, SqliteStore, SqlStore
 from ploti.server.deliver.answers import Answer
@@ -51,6 +52,7 @@ def delivering(store: SqlStore, sent: Path) -> Delivering:
         sealer=Sealer([SEALED_WITH]),
         clock=SystemClock(),
         ids=RandomIds(),
+        meters=PrometheusMeters(),
         base="http://a",
     )
 

@@ -18,6 +18,7 @@ from ploti.model.subscription import NewSubscription, Subscription
 from ploti.model.wire import Instant
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
 from ploti.server.adapters.ids import RandomIds
+from ploti.server.adapters.meters import PrometheusMeters
 from ploti.server.adapters.plans import LocalPlans
 from ploti.server.adapters.store import SqliteStore
 from ploti.server.membership.principal import Principal, Reader
@@ -96,6 +97,7 @@ class World:
             clock=self.clock,
             ids=self.ids,
             plans=self.plans,
+            meters=PrometheusMeters(),
             max_source=100_000_000 if builder else 1000,
         )
 

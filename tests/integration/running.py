@@ -15,6 +15,7 @@ from ploti.model.ids import DatasetId
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
 from ploti.server.adapters.clock import SystemClock
 from ploti.server.adapters.ids import RandomIds
+from ploti.server.adapters.meters import PrometheusMeters
 from ploti.server.adapters.plans import LocalPlans
 from ploti.server.adapters.poster import WebhookPoster
 from ploti.server.adapters.sealer import Sealer
@@ -98,7 +99,7 @@ class Running:
         self.loop.close()
 
     async def _start(self, folder: Path, most_waits: int, rate: int) -> None:
-        self.clock, ids = SystemClock(), RandomIds()
+        self.clock, ids, meters = SystemClock(), RandomIds(), PrometheusMeters()
         self.store = SqliteStore(str(folder / "ploti.db"))
         signer = LinkSigner(b"s" * 32, base=BASE, now=self.clock.now)
         self.blobs = FolderBlobs(folder / "blobs", signer=signer)
@@ -110,6 +111,7 @@ class Running:
             clock=self.clock,
             ids=ids,
             plans=LocalPlans(self.store),
+            meters=meters,
             max_source=1 << 20,
         )
         waiters = Waiters(
@@ -123,6 +125,7 @@ class Running:
             sealer=Sealer([b"k" * 32]),
             clock=self.clock,
             ids=ids,
+            meters=meters,
             base=BASE,
         )
         self.backend = Backend(

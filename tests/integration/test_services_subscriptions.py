@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.manifests import read_manifest
 from tests.fakes.plans import ALL_OPEN
 from tests.fakes.world import BASE, PERMITS, ROADS, World, play, table
 
@@ -20,7 +21,6 @@ from ploti.server.ports.rows import WorkspaceRow
 from ploti.server.service.authenticate import authenticate
 from ploti.server.service.change_subscription import delete_subscription, update_subscription
 from ploti.server.service.read_events import read_events
-from ploti.server.service.read_manifest import get_manifest
 from ploti.server.service.read_subscriptions import get_subscription, list_subscriptions
 from ploti.server.service.set_up import set_up
 
@@ -184,7 +184,7 @@ def test_another_workspaces_subscription_is_not_found(run: Play) -> None:
         assert page.subscriptions == [theirs]
         for attempt in (
             lambda tx: get_subscription(tx, stranger, mine.id),
-            lambda tx: get_manifest(tx, stranger, mine.id, base=BASE, now=world.clock.now()),
+            lambda tx: read_manifest(tx, stranger, mine.id, base=BASE, now=world.clock.now()),
             lambda tx: delete_subscription(tx, stranger, mine.id, now=world.clock.now()),
         ):
             with pytest.raises(NotFound):
@@ -244,7 +244,7 @@ def test_a_manifest_is_one_moment_and_its_cursor_reads_on_r137_r121(run: Play) -
         subscription = await world.subscribe(places=["us"])
         now = world.clock.now()
         manifest = await world.read(
-            lambda tx: get_manifest(tx, world.subscriber, subscription.id, base=BASE, now=now)
+            lambda tx: read_manifest(tx, world.subscriber, subscription.id, base=BASE, now=now)
         )
         permits, roads = manifest.datasets
         assert manifest.event_cursor == "evt_000000000002"

@@ -16,6 +16,7 @@ from ploti.server.api import (
     files,
     health,
     ids,
+    metrics,
     subscriptions,
     webhooks,
 )
@@ -32,6 +33,7 @@ _ROUTES = (
     *(datasets.ROUTER, subscriptions.ROUTER, events.ROUTER, webhooks.ROUTER, admin.ROUTER),
     accounts.ROUTER,
     ids.ROUTER,
+    metrics.ROUTER,
     *(health.get_health, health.get_readiness, files.get_file),
 )
 

@@ -8,6 +8,7 @@ from ploti.server.api.limits import RateLimits
 from ploti.server.api.repeats import Repeats
 from ploti.server.api.waiters import Waiters
 from ploti.server.ports.links import LinkedFiles
+from ploti.server.ports.measures import Meters
 from ploti.server.ports.outside import Blobs, Clock, Ids, Plans
 from ploti.server.ports.store import Store
 from ploti.server.service.check_source import Parts
@@ -27,6 +28,11 @@ class Backend:
     repeats: Repeats
     uses: KeyUses
     base: str
+
+    @property
+    def meters(self) -> Meters:
+        """What is measured."""
+        return self.parts.meters
 
     @property
     def store(self) -> Store:

@@ -10,7 +10,7 @@ from litestar.routes import HTTPRoute
 from litestar.types.empty import Empty
 
 from ploti.errors import MEANINGS, Code
-from ploti.server.api.params import Taken, query_of
+from ploti.server.api.params import LARGEST_WHOLE, Taken, query_of
 from ploti.server.api.problems import MEDIA_TYPE, Problem
 from ploti.server.api.schemas import JsonSchema, Schemas
 
@@ -39,6 +39,10 @@ _OF_EVERY_BODY = (Code.TOO_LARGE,)
 _OF_EVERY_KEY = (Code.UNAUTHENTICATED, Code.FORBIDDEN, Code.RATE_LIMITED)
 _OF_EVERY_ROUTE = (Code.INVALID_INPUT,)
 _RULES = {"ge": "minimum", "le": "maximum", "pattern": "pattern"}
+_OF_EVERY_PARAMETER: dict[str, JsonSchema] = {
+    "string": {"minLength": 1},
+    "integer": {"minimum": -LARGEST_WHOLE, "maximum": LARGEST_WHOLE},
+}
 _BINARY: JsonSchema = {"application/octet-stream": {}}
 _IDEMPOTENCY: JsonSchema = {
     "name": "Idempotency-Key",
@@ -131,6 +135,7 @@ def _parameter(taken: Taken, schemas: Schemas) -> JsonSchema:
         value = getattr(taken.rules, rule, None)
         if value is not None:
             schema[name] = value
+    schema = _OF_EVERY_PARAMETER.get(str(schema.get("type")), {}) | schema
     default = taken.field.default
     if default is not Empty and default is not None:
         schema["default"] = default

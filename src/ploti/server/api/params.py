@@ -38,6 +38,9 @@ OPEN_QUERY = "open_query"
 
 _RESERVED = {"request", "scope", "body"}
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+LARGEST_WHOLE = 10**18 - 1
+"""Of any parameter: what `_WHOLE` takes."""
+
 _SWITCH = re.compile(r"true|false")
 
 

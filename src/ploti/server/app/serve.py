@@ -17,6 +17,7 @@ from ploti.server.adapters.builder import Limits, ProcessBuilder
 from ploti.server.adapters.data_folder import DataFolder
 from ploti.server.adapters.fetcher import SourceFetcher
 from ploti.server.adapters.ids import RandomIds
+from ploti.server.adapters.meters import PrometheusMeters
 from ploti.server.adapters.plans import LocalPlans
 from ploti.server.adapters.poster import WebhookPoster
 from ploti.server.adapters.sealer import Sealer
@@ -117,7 +118,7 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
 async def _composed(
     settings: Settings, folder: DataFolder, store: SqlStore, *, base: str
 ) -> AsyncIterator[Backend]:
-    clock, ids = clock_of(settings, store), RandomIds()
+    clock, ids, meters = clock_of(settings, store), RandomIds(), PrometheusMeters()
     secrets = _secrets(settings, folder, ids)
     signer = LinkSigner(secrets[0], base=base, now=clock.now, older=secrets[1:])
     blobs = FolderBlobs(folder.blobs, signer=signer)
@@ -135,6 +136,7 @@ async def _composed(
             clock=clock,
             ids=ids,
             plans=LocalPlans(store),
+            meters=meters,
             max_source=settings.max_source,
             min_free=settings.min_free,
             alerting=_alerting(settings, poster),
@@ -150,6 +152,7 @@ async def _composed(
             sealer=_sealer(secrets, of=_OF_WEBHOOKS),
             clock=clock,
             ids=ids,
+            meters=meters,
             base=base,
         )
         uses = KeyUses()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -31,6 +31,7 @@ from ploti.server.ports.accounts import Answers, Audit, Keys, Members, PlanTable
 from ploti.server.ports.alerts import Alerts
 from ploti.server.ports.deliveries import Deliveries, Webhooks
 from ploti.server.ports.jobs import Jobs
+from ploti.server.ports.measures import Measures
 from ploti.server.ports.proposals import Proposals
 from ploti.server.ports.rows import (
     AttemptId,
@@ -311,6 +312,10 @@ class Overview(Protocol):
         """How much there is of everything."""
         ...
 
+    def measures(self, *, now: Instant) -> Measures:
+        """What metrics tell of the database."""
+        ...
+
 
 class Subscriptions(Protocol):
     """Subscriptions; each has a log."""
@@ -379,8 +384,11 @@ class Memberships(Protocol):
         """Record that datasets are delivered no more."""
         ...
 
-    def manifest(self, subscription_id: SubscriptionId) -> list[DeliveredDataset]:
-        """The datasets that a subscription delivers with their current versions, by id."""
+    def manifest(self, subscription_id: SubscriptionId) -> Iterator[DeliveredDataset]:
+        """The datasets that a subscription delivers with their current versions, by id.
+
+        They are read as they are asked for, all of one moment.
+        """
         ...
 
 

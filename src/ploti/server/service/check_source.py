@@ -15,6 +15,7 @@ from ploti.model.admin import Outcome, OutcomeKind
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
 from ploti.server.build.candidate import Base, BuildOrder, BuildResult, BuiltFile, Replacement
+from ploti.server.ports.measures import Meters
 from ploti.server.ports.outside import Blobs, Builder, Clock, Fetched, Fetcher, Ids, Plans
 from ploti.server.ports.rows import AttemptId, AttemptRow, FileRow
 from ploti.server.ports.store import Store, Transaction
@@ -69,6 +70,7 @@ class Parts:
     clock: Clock
     ids: Ids
     plans: Plans
+    meters: Meters
     max_source: int
     min_free: int = 0
     alerting: Alerting | None = None
@@ -203,15 +205,21 @@ async def carry_out(
                 )
                 ended = await _round(parts, job, arrival, dry_run=dry_run)
                 if ended is not None:
-                    return ended
+                    return _counted(parts, ended, dry_run=dry_run)
                 opened.append(await open_attempt(parts, dataset_id, reads=opened[-1].source_blob))
             raise Unavailable(f"{dataset_id} was changed again and again meanwhile: try again")
         except SourceError as error:
             detail = error.detail
             hold = await parts.store.read(lambda tx: tx.holds.open_of(dataset_id))
-            return failed(detail, hold=hold)
+            return _counted(parts, failed(detail, hold=hold), dry_run=dry_run)
         finally:
             await close_attempts(parts, opened)
+
+
+def _counted(parts: Parts, ended: Outcome, *, dry_run: bool) -> Outcome:
+    if not dry_run:
+        parts.meters.ended(ended.outcome)
+    return ended
 
 
 def _arrived(parts: Parts, fetched: Fetched) -> Arrival:
@@ -303,9 +311,7 @@ async def build_job(parts: Parts, job: Job, fetched: Fetched, folder: str) -> Bu
         return await parts.builder.build(order, tell=tell)
 
 
-async def _brought_links(
-    blobs: Blobs, replaces: Replacement, stack: AsyncExitStack
-) -> Replacement:
+async def _brought_links(blobs: Blobs, replaces: Replacement, stack: AsyncExitStack) -> Replacement:
     links = replaces.links and await stack.enter_async_context(blobs.local(replaces.links))
     return replace(replaces, links=links)
 

@@ -19,6 +19,7 @@ from ploti.server.deliver.lanes import choose
 from ploti.server.deliver.naming import delivery_id
 from ploti.server.eventlog.paging import reach
 from ploti.server.eventlog.render import Body, render
+from ploti.server.ports.measures import Meters
 from ploti.server.ports.outside import Clock, Ids, Poster, Sealer
 from ploti.server.ports.rows import Claim, DeliveryRow, TryRow, WebhookRow
 from ploti.server.ports.store import Store, Transaction
@@ -43,6 +44,7 @@ class Delivering:
     sealer: Sealer
     clock: Clock
     ids: Ids
+    meters: Meters
     base: str
 
 
@@ -272,6 +274,7 @@ class _Turn:
         answer = await parts.poster.post(webhook.url, body=job.body, headers=headers)
         at, attempts = parts.clock.now(), job.delivery.attempts + 1
         verdict = judge(answer, attempts=attempts, at=at, chance=parts.ids.chance())
+        parts.meters.attempted(verdict.result, ms=answer.ms)
         self._tries.append(
             make_try(job.delivery, answer, number=attempts, began=began, url=webhook.url)
         )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ploti.model.event import Links
 from ploti.model.ids import SubscriptionId, event_id
 from ploti.model.manifest import Manifest, ManifestEntry
-from ploti.model.wire import Instant
+from ploti.model.wire import Instant, encode
 from ploti.server.eventlog.render import schema_link, version_link
 from ploti.server.membership.principal import Principal
 from ploti.server.ports.rows import DeliveredDataset
@@ -13,22 +15,34 @@ from ploti.server.ports.store import Transaction
 from ploti.server.service.read_subscriptions import find_log
 
 
-def get_manifest(
+def manifest_text(
     tx: Transaction,
     principal: Principal,
     subscription_id: SubscriptionId,
     *,
     base: str,
     now: Instant,
-) -> Manifest:
-    """The manifest, read as one moment of the database; raises NotFound (R-137)."""
+) -> Iterator[bytes]:
+    """The manifest as JSON, piece by piece, all of one moment of the database (R-137).
+
+    However many datasets there are, one at a time is in memory. Raises NotFound before the first
+    piece.
+    """
     extent = find_log(tx, principal, subscription_id)
-    return Manifest(
-        subscription_id=subscription_id,
-        event_cursor=event_id(extent.last),
-        generated_at=now,
-        datasets=[_entry(each, base) for each in tx.memberships.manifest(subscription_id)],
+    head = encode(
+        Manifest(
+            subscription_id=subscription_id,
+            event_cursor=event_id(extent.last),
+            generated_at=now,
+            datasets=[],
+        )
     )
+    yield head.removesuffix(_END)
+    separator = b""
+    for delivered in tx.memberships.manifest(subscription_id):
+        yield separator + encode(_entry(delivered, base))
+        separator = b","
+    yield _END
 
 
 def _entry(delivered: DeliveredDataset, base: str) -> ManifestEntry:
@@ -52,3 +66,6 @@ def _entry(delivered: DeliveredDataset, base: str) -> ManifestEntry:
             schema=schema_link(current.dataset_id, current.version, base=base),
         ),
     )
+
+
+_END = b"]}"

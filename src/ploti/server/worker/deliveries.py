@@ -80,6 +80,7 @@ class DeliveryWorker:
             for claim, is_slow in claims:
                 task = self._loop.create_task(self._take_turn(claim))
                 self._turns[claim.webhook_id] = (task, is_slow)
+            self._parts.meters.serving(len(self._turns))
         if self._loop.time() >= self._prune_by:
             before = Instant.of(self._parts.clock.now() - KEPT)
             await self._parts.store.write(lambda tx: tx.deliveries.prune(before=before))
@@ -92,4 +93,5 @@ class DeliveryWorker:
             _LOG.exception("a turn failed", webhook=claim.webhook_id)
         finally:
             del self._turns[claim.webhook_id]
+            self._parts.meters.serving(len(self._turns))
             self._bell.set()

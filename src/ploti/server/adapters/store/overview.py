@@ -8,6 +8,7 @@ from ploti.model.admin import BuildUnderWay, FailingSource, HoldState, Queue, Si
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import value_of
+from ploti.server.adapters.store.measures import measure
 from ploti.server.adapters.store.tables import (
     build_attempt,
     dataset,
@@ -18,6 +19,7 @@ from ploti.server.adapters.store.tables import (
     version,
     version_file,
 )
+from ploti.server.ports.measures import Measures
 
 
 class SqlOverview:
@@ -83,6 +85,10 @@ class SqlOverview:
             open_holds=self._connection.scalars(is_open).one(),
             file_bytes=self._connection.scalars(total).one(),
         )
+
+    def measures(self, *, now: Instant) -> Measures:
+        """What metrics tell of the tables."""
+        return measure(self._connection, jobs=self.queues(now=now))
 
     def _count(self, table: Table) -> int:
         return self._connection.scalars(select(func.count()).select_from(table)).one()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, and_, delete, insert, select, tuple_, update
@@ -138,11 +138,15 @@ class SqlMemberships:
                 )
             )
 
-    def manifest(self, subscription_id: SubscriptionId) -> list[DeliveredDataset]:
+    def manifest(self, subscription_id: SubscriptionId) -> Iterator[DeliveredDataset]:
         """The datasets that a subscription delivers with their current versions, by id."""
         wanted = _MANIFEST.where(membership.c.subscription_id == subscription_id)
-        return [_delivered(row) for row in self._connection.execute(wanted).mappings()]
+        rows = self._connection.execute(wanted.execution_options(yield_per=_AT_ONCE))
+        return map(_delivered, rows.mappings())
 
+
+_AT_ONCE = 200
+"""Rows that a manifest fetches together."""
 
 _MANIFEST = (
     select(
