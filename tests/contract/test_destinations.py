@@ -32,7 +32,8 @@ from ploti.sync.destination import Destination, TableError, Transaction
 from ploti.sync.destinations import open_destination
 from ploti.sync.held import Held, Holdings, State
 
-FILES = [f"{kind}:{{folder}}/it's [a] *file?#%20.db" for kind in ("duckdb", "sqlite", "gpkg")]
+KINDS = ("duckdb", "sqlite", "gpkg", "parquet")
+FILES = [f"{kind}:{{folder}}/it's [a] *file?#%20.db" for kind in KINDS]
 DATABASES = ["postgresql", "postgis"]
 PERMITS = DatasetId("ds_permits")
 NAN_POINT = struct.pack("<BIdd", 1, 1, math.nan, math.nan)

@@ -273,6 +273,12 @@ def destinations() -> str:
         "for these programs and is no record's for good. A reference system is told by authority "
         "and number. No spatial index is made; one that you make in QGIS is kept right. GDAL reads "
         "microseconds cut to milliseconds, and lists the two tables of what sync records as well.",
+        "A folder has one GeoParquet file for each dataset, such as `permits.parquet`; a dataset "
+        "without geometry gets plain Parquet with the same types. A snapshot is taken as it comes, "
+        "byte for byte. Changes are folded into a new file, which takes the old one's place by one "
+        "rename: whoever reads sees the one or the other, whole. A column that is new comes with "
+        "the version that brings it, and columns of your own do not stay. Read it by anything: "
+        '`geopandas.read_parquet("copy/permits.parquet")`.',
         "## Names",
         "A name that a destination cannot hold gets another one there, once: it stays, whatever "
         "comes later. A table whose name begins with `sqlite_` (in a GeoPackage also `gpkg_` or "
@@ -298,6 +304,8 @@ def destinations() -> str:
         "pools sessions; other subscriptions may share the database. Sync waits up to "
         "`--lock-timeout` seconds for a lock that another program has on a table. With `--follow` "
         "a lost connection is taken up again.",
+        "A folder's files may be read at any time. One sync at a time is let in; `status` and "
+        "`verify` wait up to `--lock-timeout` seconds for a commit, and a commit for them.",
         "SQLite, and so a GeoPackage, has readers beside the writer: they see the version "
         "before until the new one is committed. A commit waits up to `--lock-timeout` "
         "seconds for those that are reading.",

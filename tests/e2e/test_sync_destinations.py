@@ -1,4 +1,4 @@
-"""Files of every kind kept in step with a real server by the command, and proved."""
+"""Destinations of every kind, kept in step with a real server by the command, and proved."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 import subprocess
 from pathlib import Path
 
+import geoparquet_validator
 import pytest
 from tests.e2e.serving import PLOTI, Server, environment, served
 from tests.fakes import synced
 
-KINDS = ["duckdb", "sqlite", "gpkg"]
+KINDS = ["duckdb", "sqlite", "gpkg", "parquet", "postgis_url"]
 FIRST = """id,name,fee,units,active,issued,updated,lon,lat
 1,"Müller, A",0.50,3,true,2026-01-31,2026-01-31T06:13:02Z,-81.5,28.25
 2,,12.25,,false,0001-01-01,,,
@@ -35,9 +36,12 @@ def ploti(server: Server, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_is_loaded_changed_proved_and_found_out(tmp_path: Path, kind: str) -> None:
-    file = tmp_path / f"copy.{kind}"
-    to = ("--to", f"{kind}:{file}")
+def test_it_is_loaded_changed_proved_and_found_out(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    is_file = kind != "postgis_url"
+    place = tmp_path / f"copy.{kind}" if is_file else str(request.getfixturevalue(kind))
+    to = ("--to", synced.address(place))
     with served(tmp_path) as server:
         geometry = {"longitude": "lon", "latitude": "lat"}
         server.declare("ds_permits", key=["id"], geometry=geometry, holds="off")
@@ -47,11 +51,15 @@ def test_it_is_loaded_changed_proved_and_found_out(tmp_path: Path, kind: str) ->
             done = ploti(server, "sync", subscription, *to, "--verify", "--json")
             assert done.returncode == 0, done.stderr
             assert json.loads(done.stdout)["loads" if number == 1 else "applies"] == 1
-            assert synced.held(file) == {"ds_permits": (number, "held")}
-            assert synced.query(file, "SELECT count(*) FROM permits") == [(3,)]
+            assert synced.held(place) == {"ds_permits": (number, "held")}
+            assert synced.query(place, "SELECT count(*) FROM permits") == [(3,)]
             equal = ploti(server, "verify", subscription, *to)
             assert equal.returncode == 0, equal.stdout + equal.stderr
         assert ploti(server, "status", subscription, *to).returncode == 0
-        synced.execute(file, "UPDATE permits SET name = 'x' WHERE name = 'plain'")
+        if isinstance(place, Path) and place.is_dir():
+            report = geoparquet_validator.check(str(place / "permits.parquet"))
+            for each in ("core", "covering"):
+                assert geoparquet_validator.failed(report, each) == []
+        synced.execute(place, "UPDATE permits SET name = 'x' WHERE name = 'plain'")
         differs = ploti(server, "verify", subscription, *to)
         assert (differs.returncode, "differs" in differs.stdout) == (5, True)

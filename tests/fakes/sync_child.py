@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 from multiprocessing.context import ForkServerContext, ForkServerProcess
-from pathlib import Path
 
 from tests.fakes import synced
 from tests.fakes.feed import SUBSCRIPTION
@@ -22,18 +21,20 @@ KILLED = -signal.SIGKILL
 def context() -> ForkServerContext:
     """Processes are forked off one that has all that is heavy imported, and no thread."""
     forking = multiprocessing.get_context("forkserver")
-    forking.set_forkserver_preload(["ploti.sync.calls", "pyarrow.parquet", "httpx2"])
+    forking.set_forkserver_preload(["ploti.sync.calls", "pyarrow.parquet", "httpx2", "psycopg"])
     return forking
 
 
-def start(url: str, file: Path, *, die_at: tuple[str, int] | None = None) -> ForkServerProcess:
+def start(
+    url: str, place: synced.Place, *, die_at: tuple[str, int] | None = None
+) -> ForkServerProcess:
     """Start a sync; it kills itself the given time that it passes the given moment."""
-    process = context().Process(target=_sync, args=(url, str(file), die_at), daemon=True)
+    process = context().Process(target=_sync, args=(url, place, die_at), daemon=True)
     process.start()
     return process
 
 
-def _sync(url: str, file: str, die_at: tuple[str, int] | None) -> None:
+def _sync(url: str, place: synced.Place, die_at: tuple[str, int] | None) -> None:
     passed = 0
 
     def observe(progress: Progress) -> None:
@@ -44,4 +45,4 @@ def _sync(url: str, file: str, die_at: tuple[str, int] | None) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     with Client(KEY, url=url) as client:
-        synced.sync(ClientFeed(client, SUBSCRIPTION), Path(file), observe=observe)
+        synced.sync(ClientFeed(client, SUBSCRIPTION), place, observe=observe)

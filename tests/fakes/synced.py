@@ -5,6 +5,7 @@ A file's suffix is the kind of the destination; a database is given by its addre
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -83,11 +84,43 @@ def _using(file: Path, mode: str) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.execute("USE memory; DETACH file")
 
 
+def recorded(folder: Path) -> dict[str, Any]:
+    """What a folder of Parquet files records, as the page on destinations says."""
+    path = folder / "_ploti" / "state.json"
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
+@contextmanager
+def _files(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Each file as a view; one that a killed run had committed lies in `_ploti` still."""
+    moves = recorded(folder).get("moves", {})
+    files = {file.stem: file for file in folder.glob("*.parquet")}
+    files |= {table: folder / "_ploti" / name for table, name in moves.items()}
+    with duckdb.connect() as connection:
+        for table, file in files.items():
+            found = file if file.exists() else folder / f"{table}.parquet"
+            connection.execute(f'CREATE VIEW "{table}" AS FROM read_parquet({literal(str(found))})')
+        yield connection
+
+
+def _rewrite(folder: Path, sql: str) -> None:
+    """Change the one file of a folder by SQL."""
+    (file,) = folder.glob("*.parquet")
+    with duckdb.connect() as connection:
+        connection.execute(f'CREATE TABLE "{file.stem}" AS FROM read_parquet({literal(str(file))})')
+        connection.execute(sql)
+        connection.execute(f'COPY "{file.stem}" TO {literal(str(file))} (FORMAT parquet)')
+
+
 def query(place: Place, sql: str) -> list[tuple[Any, ...]]:
     """Rows by plain DuckDB, plain SQLite or plain psycopg."""
     if isinstance(place, str):
         with psycopg.connect(place) as plain:
             return plain.execute(sql.encode()).fetchall()
+    if place.suffix == ".parquet":
+        with _files(place) as connection:
+            return connection.execute(sql).fetchall()
     if place.suffix != ".duckdb":
         with closing(sqlite3.connect(place)) as plain:
             return plain.execute(sql).fetchall()
@@ -101,6 +134,9 @@ def execute(place: Place, sql: str) -> None:
         with psycopg.connect(place) as plain:
             plain.execute(sql.encode())
         return
+    if place.suffix == ".parquet":
+        _rewrite(place, sql)
+        return
     if place.suffix != ".duckdb":
         with closing(sqlite3.connect(place)) as plain, plain:
             plain.execute(sql)
@@ -111,6 +147,9 @@ def execute(place: Place, sql: str) -> None:
 
 def held(place: Place) -> dict[str, tuple[object, ...]]:
     """Version and state of each dataset, as the documented table says."""
+    if isinstance(place, Path) and place.suffix == ".parquet":
+        lines = recorded(place).get("datasets", [])
+        return {each["dataset_id"]: (each["version"], each["state"]) for each in lines}
     has_schemas = isinstance(place, str) or place.suffix == ".duckdb"
     table = "_ploti.datasets" if has_schemas else "_ploti_datasets"
     rows = query(place, f"SELECT dataset_id, version, state FROM {table}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
 
 from ploti.model.columns import OP, RECORD_ID
+from ploti.model.digest import Buckets, digest_sql
 from ploti.model.schema import Column, Schema
 from ploti.model.sql import identifier, literal
 from ploti.sync.destination import TableError
@@ -25,8 +26,12 @@ Written = Callable[[str, str], str]
 
 def parquet(file: Path) -> str:
     """The file as what may stand after FROM; the path is no pattern, whatever it has in it."""
-    path = re.sub(r"([*?\[])", r"[\1]", str(file))
-    return f"read_parquet({literal(path)}, hive_partitioning = false)"
+    return f"read_parquet({literal(escaped(file))}, hive_partitioning = false)"
+
+
+def escaped(file: Path) -> str:
+    """The file's path as a pattern that matches it alone."""
+    return re.sub(r"([*?\[])", r"[\1]", str(file))
 
 
 class Rows:
@@ -35,6 +40,7 @@ class Rows:
     def __init__(self, connection: duckdb.DuckDBPyConnection, file: Path) -> None:
         self._connection = connection
         self._file = parquet(file)
+        self._path = escaped(file)
 
     def read(self, schema: Schema, written: Written) -> Iterator[Row]:
         """The record id and the schema's columns of each row."""
@@ -43,6 +49,47 @@ class Rows:
     def upserts(self, schema: Schema, written: Written) -> Iterator[Row]:
         """The same, of the rows that a changes file says to keep."""
         return self._select(self._values(schema, written), f"WHERE {identifier(OP)} = 'upsert'")
+
+    def columns(self) -> dict[str, str]:
+        """The columns of the file, with DuckDB's type of each."""
+        found = self._run(f"DESCRIBE FROM {self._file}").fetchall()
+        return {str(name): str(kind) for name, kind, *_ in found}
+
+    def check_columns(self, schema: Schema) -> None:
+        """Make sure that the file has the record id and every column of the schema."""
+        self._values(schema, lambda _type, value: value)
+
+    def number(self, what: str) -> int:
+        """One number of the whole file, such as `count(*)`."""
+        found = self._run(f"FROM {self._file} SELECT {what}").fetchone()
+        return int(found[0]) if found else 0
+
+    def metadata(self, key: str) -> str | None:
+        """A text of the file's own metadata, None where it has none of this name."""
+        found = self._run(
+            f"SELECT decode(value) FROM parquet_kv_metadata({literal(self._path)})"  # noqa: S608
+            f" WHERE decode(key) = {literal(key)}"
+        ).fetchone()
+        return None if found is None else str(found[0])
+
+    def ids_in(self, buckets: Collection[int]) -> list[str]:
+        """The record ids that lie in these buckets of the digest."""
+        name = f"{identifier(RECORD_ID)}::VARCHAR"
+        wanted = ", ".join(f"'{bucket:02x}'" for bucket in buckets)
+        where = f"WHERE list_contains([{wanted}]::VARCHAR[], left(sha256({name}), 2))"
+        return [str(each) for (each,) in self._select(name, where)]
+
+    def buckets(self, schema: Schema) -> Buckets:
+        """The digest of the file's rows; a missing column and a value of no fit count as null."""
+        have = self.columns()
+        if RECORD_ID not in have:
+            raise TableError(f"the file has no column {RECORD_ID}")
+        values = {column.name: _as_read(column, have.get(column.name)) for column in schema.columns}
+        return Buckets.from_sql(self._run(digest_sql(schema, self._file, values=values)).fetchall())
+
+    def value(self, column: Column) -> str:
+        """The SQL of a column's value in its type, a geometry as WKB."""
+        return _from_file(column, self.columns()[column.name])
 
     def csv(self, schema: Schema, written: Written) -> Iterator[bytes]:
         """The same as `read`, as CSV in pieces: whatever is not null stands in quotes."""
@@ -65,16 +112,12 @@ class Rows:
             raise TableError("the changes file has operations that this release does not know")
 
     def _values(self, schema: Schema, written: Written) -> str:
-        have = self._columns()
+        have = self.columns()
         missing = [each.name for each in schema.columns if each.name not in have]
         if missing or RECORD_ID not in have:
             raise TableError(f"the file has no column {', '.join(missing or [RECORD_ID])}")
         values = (written(each.type, _from_file(each, have[each.name])) for each in schema.columns)
         return ", ".join([identifier(RECORD_ID), *values])
-
-    def _columns(self) -> dict[str, str]:
-        found = self._run(f"DESCRIBE FROM {self._file}").fetchall()
-        return {str(name): str(kind) for name, kind, *_ in found}
 
     def _csv(self, what: str) -> Iterator[bytes]:
         """What DuckDB writes into a pipe, while it writes it."""
@@ -117,6 +160,17 @@ def _from_file(column: Column, kind: str) -> str:
     if column.type == "geometry":
         return name if kind == "BLOB" else f"st_aswkb({name})"
     return f"{name}::{sql_type(column.type)}"
+
+
+def _as_read(column: Column, kind: str | None) -> str:
+    """A value as the digest takes it, whatever the file has for it."""
+    wanted = "BLOB" if column.type == "geometry" else sql_type(column.type)
+    if kind is None:
+        return f"NULL::{wanted}"
+    if column.type == "geometry":
+        return _from_file(column, kind)
+    name = identifier(column.name)
+    return name if kind == wanted else f"TRY_CAST({name} AS {wanted})"
 
 
 def sql_type(type_: str) -> str:

@@ -10,15 +10,23 @@ from ploti.errors import ConfigError
 from ploti.model.ids import SubscriptionId
 from ploti.sync.destination import Destination
 from ploti.sync.destinations.duckdb import DuckDB
+from ploti.sync.destinations.parquet import Parquet
 from ploti.sync.destinations.sqlite import GeoPackage, SQLite
 
 _FILES: dict[str, Callable[..., Destination]] = {
     "duckdb": DuckDB,
     "sqlite": SQLite,
     "gpkg": partial(SQLite, layout=GeoPackage()),
+    "parquet": Parquet,
 }
 _DATABASES = ("postgresql", "postgres")
-FORMS = ("duckdb:FILE", "postgresql://USER@HOST/DATABASE", "sqlite:FILE", "gpkg:FILE")
+FORMS = (
+    "duckdb:FILE",
+    "postgresql://USER@HOST/DATABASE",
+    "sqlite:FILE",
+    "gpkg:FILE",
+    "parquet:FOLDER/",
+)
 """The addresses that there are."""
 
 LOCK_TIMEOUT = 60.0
