@@ -369,7 +369,10 @@ class FakeFeed:
     def fetch(self, dataset_id: DatasetId, number: int, role: Role, to: Path) -> Path:
         """The file, checked."""
         self._ask(role, dataset_id, number)
-        right = self.file(dataset_id, number, role)
+        try:
+            right = self.file(dataset_id, number, role)
+        except LookupError as error:
+            raise FileError(f"version {number} has no {role} file") from error
         sent = self.damage(dataset_id, number, role, right)
         if hashlib.sha256(sent).digest() != hashlib.sha256(right).digest():
             raise FileError(f"{role} of version {number} of {dataset_id} is damaged")
@@ -381,7 +384,7 @@ class FakeFeed:
         version = self._released(dataset_id, number)
         found = version.snapshot if role == "snapshot" else version.changes
         if found is None:
-            raise NotFound("there is no such file")
+            raise LookupError
         return found
 
     def downloads(self) -> list[tuple[str, ...]]:

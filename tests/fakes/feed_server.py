@@ -136,7 +136,13 @@ class Handler(BaseHTTPRequestHandler):
         if int(age) != self.server.state.age:
             return b"", "refused"
         kind: Role = "snapshot" if role == "snapshot" else "changes"
-        return self.server.state.feed.file(DatasetId(dataset_id), int(number), kind), "file"
+        try:
+            try:
+            return self.server.state.feed.file(DatasetId(dataset_id), int(number), kind), "file"
+        except LookupError:
+            raise NotFound(f"there is nothing at {self.path}") from None
+        except LookupError:
+            raise NotFound(f"there is nothing at {self.path}") from None
 
     def _value(self, segments: list[str], query: dict[str, str]) -> object:
         feed = self.server.state.feed

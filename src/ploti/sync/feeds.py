@@ -5,18 +5,22 @@ What sync needs is loaded when it is called, so that reading a feed loads no dat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from ploti.client.connection import Client
 from ploti.client.feeds import Feeds as ClientFeeds
+from ploti.model.ids import EventId, SubscriptionId
 
 if TYPE_CHECKING:
+    from ploti.client.files import Role
+    from ploti.sync.changed import Item
     from ploti.sync.differences import Difference
     from ploti.sync.progress import Observer
     from ploti.sync.result import Result
     from ploti.sync.status import Status
+    from ploti.sync.table import Table
     from ploti.sync.verify import Verified
 
 
@@ -76,6 +80,37 @@ class Feeds(ClientFeeds):
             lock_timeout=lock_timeout,
             observe=observe,
         )
+
+    def changes(self, subscription_id: str, cursor: str | None = None) -> Iterator[Item]:
+        """All that changed after a cursor, record by record, up to the end of the log.
+
+        For those who apply changes by themselves. A `Changed` is a record to keep under its id, or
+        to delete; an `Emptied` says to forget all records of a dataset, whose current ones follow:
+        so a `resync_required` reads, a dataset that joins or leaves, and a version whose changes
+        are not kept any more. Store an item's `cursor` with its work, and give it the next time;
+        without one everything is read anew.
+
+        Raises:
+            Expired: The cursor is past retention: forget all records and begin without one.
+            PlotiError: The reading cannot go on.
+        """
+        from ploti.sync.changed import changed_records  # noqa: PLC0415 - loads pyarrow
+        from ploti.sync.feed import ClientFeed  # noqa: PLC0415
+
+        feed = ClientFeed(self._client, SubscriptionId(subscription_id))
+        return changed_records(feed, None if cursor is None else EventId(cursor))
+
+    def table(
+        self, dataset_id: str, version: int | None = None, *, file: Role = "snapshot"
+    ) -> Table:
+        """A snapshot or changes file of a version (left out: the current one) in memory.
+
+        `.arrow` is the Arrow table; `.pandas()`, `.geopandas()` and `.polars()` are it for those
+        libraries, where they are installed.
+        """
+        from ploti.sync.table import read_table  # noqa: PLC0415 - loads pyarrow
+
+        return read_table(self._client, dataset_id, version, file)
 
     def diff(
         self, dataset_id: str, from_version: int, to_version: int
