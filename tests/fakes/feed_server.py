@@ -137,10 +137,7 @@ class Handler(BaseHTTPRequestHandler):
             return b"", "refused"
         kind: Role = "snapshot" if role == "snapshot" else "changes"
         try:
-            try:
             return self.server.state.feed.file(DatasetId(dataset_id), int(number), kind), "file"
-        except LookupError:
-            raise NotFound(f"there is nothing at {self.path}") from None
         except LookupError:
             raise NotFound(f"there is nothing at {self.path}") from None
 
