@@ -7,7 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ploti.server.sources.source import Source
 from tests.fakes.plans import ALL_OPEN
 from tests.fakes.small_builder import SmallBuilder
 
@@ -33,6 +32,7 @@ from ploti.server.service.read_events import read_events
 from ploti.server.service.read_plans import read_all_plans, read_plans, with_plans
 from ploti.server.service.review_hold import discard_hold, list_holds, release_hold
 from ploti.server.service.set_up import set_up
+from ploti.server.sources.source import Source
 from ploti.server.sources.validators import Validators
 
 T = TypeVar("T")

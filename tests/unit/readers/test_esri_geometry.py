@@ -133,6 +133,22 @@ def test_a_hole_that_touches_its_outer_ring_is_in_it() -> None:
     assert len(found) == 2
 
 
+def test_thousands_of_rings_are_sorted_into_their_outer_ones() -> None:
+    wide = [[0, 0], [0, 400], [400, 400], [400, 0], [0, 0]]
+    holes = [
+        [[x, y], [x + 1, y], [x + 1, y + 1], [x, y + 1], [x, y]]
+        for x in range(1, 150, 3)
+        for y in range(1, 150, 3)
+    ]
+    (found,) = polygons(rings(wide, *holes))
+    assert len(found) == 2501
+
+
+def test_of_two_equal_rings_that_run_the_wrong_way_one_is_in_the_other() -> None:
+    (found,) = polygons(rings(SQUARE[::-1], SQUARE[::-1]))
+    assert len(found) == 2
+
+
 def farthest(read: Read, radius: float) -> float:
     return max(abs(hypot(x, y) - radius) for x, y in shapely.get_coordinates(read.geometry))
 

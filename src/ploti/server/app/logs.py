@@ -13,7 +13,8 @@ def configure_logs() -> None:
     Tracebacks are without the values of variables, among which are secrets.
     """
     if sys.stderr.isatty():
-        finish: list[structlog.types.Processor] = [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+        plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        finish: list[structlog.types.Processor] = [plain]
     else:
         finish = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     structlog.configure(

@@ -77,10 +77,9 @@ async def _read(layer: _Layer, listed: set[int]) -> AsyncGenerator[_Got, None]:
     seen: set[int] = set()
     while layer.goes_by_offset and len(seen) < len(listed):
         got = await layer.rows_after(len(seen))
-        new = seen.union(got.ids)
-        if not got.ids or len(new) != len(seen) + len(got.ids):
+        if not got.ids or len({*got.ids}) < len(got.ids) or not seen.isdisjoint(got.ids):
             break  # no page to go by: it has no rows, or some of them again
-        seen = new
+        seen.update(got.ids)
         yield got
     missing = sorted(listed - seen)
     while missing:

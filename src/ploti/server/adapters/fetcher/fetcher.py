@@ -131,7 +131,8 @@ class SourceFetcher:
     def _asking(self, source: Source) -> Ask:
         async def ask(address: URL, read: Callable[[Reply], T]) -> T:
             async def once() -> T:
-                return read(await self._page(source, str(address)))
+                reply = await self._page(source, str(address))
+                return await asyncio.get_running_loop().run_in_executor(self._threads, read, reply)
 
             try:
                 return await self._patiently(once)

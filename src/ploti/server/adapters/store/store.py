@@ -22,8 +22,8 @@ from ploti.server.adapters.store.jobs import SqlJobs
 from ploti.server.adapters.store.keys import SqlKeys
 from ploti.server.adapters.store.log import SqlLog
 from ploti.server.adapters.store.overview import SqlOverview
-from ploti.server.adapters.store.proposals import SqlProposals
 from ploti.server.adapters.store.requests import SqlAnswers, SqlAudit
+from ploti.server.adapters.store.proposals import SqlProposals
 from ploti.server.adapters.store.retention import SqlRetention
 from ploti.server.adapters.store.subscriptions import SqlMemberships, SqlSubscriptions
 from ploti.server.adapters.store.versions import SqlStates, SqlVersions
