@@ -30,9 +30,10 @@ class Server:
     def __init__(self, data: Path, *flags: str, settings: Mapping[str, str] | None = None) -> None:
         self.data = data
         self.log_file = data.parent / f"{data.name}.log"
+        free = [] if "--port" in flags else ["--port", "0"]
         with self.log_file.open("a") as log:
             self.process = subprocess.Popen(
-                [*PLOTI, "serve", "--data", str(data), "--port", "0", *flags],
+                [*PLOTI, "serve", "--data", str(data), *free, *flags],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,

@@ -40,6 +40,20 @@ _DEMO = """Play eight real versions of the world's airports through a server int
 
 It takes about a minute, tells each step, and stops at the first number that is not the true one. \
 Nothing leaves this machine."""
+_BACKUP = """Write a consistent copy of all that a server keeps into one archive, while it runs.
+
+The archive has the database, as SQLite also where it is PostgreSQL, every file that it knows of, \
+and the secret in the folder. To restore, unpack it into a new folder, and run \
+ploti admin recover on that."""
+_MIGRATE = "Bring the database to this release's form, as a start of the server does too."
+_DOCTOR = """Say what is wrong with a set-up, and what to do about it; nothing is changed.
+
+The variables are those that the server is to run with. The status is 1 where it would not serve \
+as it should."""
+_RECOVER = """Make a restored server's data ready, the last step of a restore.
+
+Numbers given since the backup are not known any more: all are raised over them, so that none is \
+given twice. Subscribers are told that their cursors have expired, and load once."""
 _SYNC = """Bring tables of your own in step with a subscription, once or for as long as it runs.
 
 Each dataset becomes a table named after its id without ds_, with its records' columns and \
@@ -73,6 +87,9 @@ def make_app() -> App:
     )
     app.command("ploti.cli.demo:demo", name="demo", help=_DEMO)
     app.command("ploti.cli.serve:serve", name="serve", help=_SERVE)
+    app.command("ploti.cli.offline:backup", name="backup", help=_BACKUP)
+    app.command("ploti.cli.offline:migrate", name="migrate", help=_MIGRATE)
+    app.command("ploti.cli.offline:doctor", name="doctor", help=_DOCTOR)
     app.command(_feeds())
     app.command(
         "ploti.cli.webhooks:app",
@@ -105,6 +122,7 @@ def _admin() -> App:
     admin.command("ploti.cli.states:push", name="push", help=_PUSH)
     admin.command("ploti.cli.status:status", name="status", help=_ADMIN_STATUS)
     admin.command("ploti.cli.again:app", name="versions", help="Versions released again.")
+    admin.command("ploti.cli.offline:recover", name="recover", help=_RECOVER)
     admin.command("ploti.cli.holds:app", name="holds", help="Versions kept back for review.")
     admin.command(
         "ploti.cli.ids:app", name="ids", help="Record ids, and proposals to replace them."

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 from ploti.errors import ConfigError, PlotiError
+from ploti.server.ports.outside import Given
 
 _LOCK = "lock"
 _SIGNING = "secret"
@@ -29,6 +32,7 @@ class DataFolder:
         self.blobs = root / "blobs"
         self.work = root / "work"
         self.keys = self.path / _KEYS
+        self.given = root / "given"
         try:
             self._make()
         except OSError as error:
@@ -71,6 +75,41 @@ class DataFolder:
             raise ConfigError(
                 f"--data {self.path}: the folder holds something else; name a new or empty one"
             )
+
+
+class FolderMark:
+    """The port's `Mark` as a small file in the folder, beside the blobs."""
+
+    def __init__(self, folder: DataFolder) -> None:
+        self._file = folder.given
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="mark")
+
+    def read(self) -> Given:
+        """What stands there; nothing given where nothing does."""
+        try:
+            number, *rest = self._file.read_text(encoding="utf-8").split()
+            return Given(number=int(number), restored=rest == [_RESTORED])
+        except FileNotFoundError:
+            return Given(number=0)
+        except ValueError:
+            raise ConfigError(f"{self._file} holds no number: put back the one of before") from None
+
+    async def write(self, given: Given) -> None:
+        """Write it down durably, in place of what stood there."""
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._pool, _write, self._file, mark_text(given))
+
+    def close(self) -> None:
+        """End the thread that writes."""
+        self._pool.shutdown()
+
+
+def mark_text(given: Given) -> str:
+    """How a mark stands in its file."""
+    return f"{given.number} {_RESTORED}\n" if given.restored else f"{given.number}\n"
+
+
+_RESTORED = "restored"
 
 
 def _write(file: Path, text: str) -> None:

@@ -14,7 +14,7 @@ import uvloop
 from ploti.errors import PlotiError
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner, derive
 from ploti.server.adapters.builder import Limits, ProcessBuilder
-from ploti.server.adapters.data_folder import DataFolder
+from ploti.server.adapters.data_folder import DataFolder, FolderMark
 from ploti.server.adapters.fetcher import SourceFetcher
 from ploti.server.adapters.ids import RandomIds
 from ploti.server.adapters.meters import PrometheusMeters
@@ -29,22 +29,23 @@ from ploti.server.api.repeats import Repeats
 from ploti.server.api.waiters import Waiters
 from ploti.server.app.listening import address_of, bind, listen
 from ploti.server.app.logs import configure_logs
-from ploti.server.app.stores import clock_of, open_store
+from ploti.server.app.stores import OF_WEBHOOKS, clock_of, open_store, secrets_of
 from ploti.server.ports.store import Transaction
 from ploti.server.service.check_source import Parts, end_left_attempts
 from ploti.server.service.deliver_due import Delivering
 from ploti.server.service.note_use import KeyUses
 from ploti.server.service.send_alert import Alerting
+from ploti.server.service.recover_numbers import refuse_older
 from ploti.server.service.set_up import NewKeys, set_up
 from ploti.server.settings import Settings
 from ploti.server.sources.credentials import read_credentials
 from ploti.server.worker.deliveries import DeliveryWorker
 from ploti.server.worker.jobs import Jobs
+from ploti.server.worker.mark import keeping_mark
 from ploti.server.worker.uses import keeping_uses
 
 CHILD = ("-m", "ploti.server.app.child")
 
-_OF_WEBHOOKS = b"ploti secrets of webhooks"
 _OF_ANSWERS = b"ploti kept answers"
 
 _NO_ROOM = (
@@ -107,11 +108,18 @@ def _serve(settings: Settings, *, say: Say, to_a_terminal: bool) -> None:
 async def compose(settings: Settings, folder: DataFolder, *, base: str) -> AsyncIterator[Backend]:
     """The backend over a folder that is locked; what an earlier process left open is ended."""
     store = open_store(settings, folder)
+    mark = FolderMark(folder)
     try:
-        async with _composed(settings, folder, store, base=base) as backend:
+        given = mark.read()
+        await store.read(lambda tx: refuse_older(tx, given))
+        async with (
+            keeping_mark(mark, store),
+            _composed(settings, folder, store, base=base) as backend,
+        ):
             yield backend
     finally:
         await store.close()
+        mark.close()
 
 
 @asynccontextmanager
@@ -119,7 +127,7 @@ async def _composed(
     settings: Settings, folder: DataFolder, store: SqlStore, *, base: str
 ) -> AsyncIterator[Backend]:
     clock, ids, meters = clock_of(settings, store), RandomIds(), PrometheusMeters()
-    secrets = _secrets(settings, folder, ids)
+    secrets = secrets_of(settings, folder)
     signer = LinkSigner(secrets[0], base=base, now=clock.now, older=secrets[1:])
     blobs = FolderBlobs(folder.blobs, signer=signer)
     fetcher = _fetcher(settings, blobs)
@@ -149,7 +157,7 @@ async def _composed(
         delivering = Delivering(
             store=store,
             poster=poster,
-            sealer=_sealer(secrets, of=_OF_WEBHOOKS),
+            sealer=_sealer(secrets, of=OF_WEBHOOKS),
             clock=clock,
             ids=ids,
             meters=meters,
@@ -189,12 +197,6 @@ def _limits(settings: Settings) -> Limits:
 
 def _sealer(secrets: list[bytes], *, of: bytes) -> Sealer:
     return Sealer([derive(each, of) for each in secrets])
-
-
-def _secrets(settings: Settings, folder: DataFolder, ids: RandomIds) -> list[bytes]:
-    """What secrets are kept with, the newest first; the folder's own goes with its own database."""
-    given = [each.encode() for each in settings.secret_keys]
-    return given if settings.database_url else [*given, folder.secret(lambda: ids.secret(""))]
 
 
 def _fetcher(settings: Settings, blobs: FolderBlobs) -> SourceFetcher:

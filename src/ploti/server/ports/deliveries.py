@@ -15,7 +15,7 @@ from ploti.model.ids import (
 )
 from ploti.model.webhook import LastDay, OffReason
 from ploti.model.wire import Instant
-from ploti.server.ports.rows import Claim, DeliveryRow, ReadyLane, TryRow, WebhookRow
+from ploti.server.ports.rows import Claim, DeliveryRow, ReadyLane, SealedSecret, TryRow, WebhookRow
 
 
 class Webhooks(Protocol):
@@ -75,6 +75,10 @@ class Webhooks(Protocol):
 
     def give_back(self, claim: Claim, webhook: WebhookRow) -> bool:
         """Keep a lane's state and end its lease; False where the claim does not hold any more."""
+        ...
+
+    def sealed(self) -> list[SealedSecret]:
+        """The secrets of all webhooks, to prove that they can be opened."""
         ...
 
     def end_leases(self) -> None:

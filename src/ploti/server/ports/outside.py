@@ -152,6 +152,25 @@ class Builder(Protocol):
         ...
 
 
+class Given(Value, kw_only=True):
+    """How far numbers were given when it was last written down; `restored` of a backup's copy."""
+
+    number: int
+    restored: bool = False
+
+
+class Mark(Protocol):
+    """Where it is written down how far numbers were given, beside the blobs."""
+
+    def read(self) -> Given:
+        """What stands there; nothing given where nothing does."""
+        ...
+
+    async def write(self, given: Given) -> None:
+        """Write it down durably, in place of what stood there."""
+        ...
+
+
 class Poster(Protocol):
     """Sends to webhooks, guarded: only allowed addresses are dialled, each POST has a deadline."""
 

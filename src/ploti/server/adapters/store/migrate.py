@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.script.revision import RevisionError
 from alembic.util import CommandError
 from sqlalchemy import Connection, inspect
 
@@ -20,18 +25,41 @@ def migrate(connection: Connection) -> None:
 
     Raises ConfigError for a database that a newer release wrote, or a build between releases.
     """
-    config = Config()
-    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
+    config = _config()
     config.attributes["connection"] = connection
-    try:
+    with _refusing_newer():
         command.upgrade(config, "head")
-    except CommandError as error:
-        raise ConfigError(f"The database is of a newer ploti, update this one: {error}") from error
     if _columns(connection) != _WANTED:
         raise ConfigError(
             "The database was made by another build of this release, which this one cannot read: "
             "name a new folder, or go on with the build that made it"
         )
+
+
+def pending(connection: Connection) -> list[str]:
+    """The migrations that `migrate` would run, in their order: each its number and what it does.
+
+    Raises ConfigError for a database that a newer release wrote.
+    """
+    known = MigrationContext.configure(connection).get_current_revision()
+    with _refusing_newer():
+        scripts = ScriptDirectory.from_config(_config())
+        steps = [*scripts.iterate_revisions("head", known or "base")]
+    return [f"{step.revision}: {step.doc}" for step in reversed(steps)]
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
+    return config
+
+
+@contextmanager
+def _refusing_newer() -> Iterator[None]:
+    try:
+        yield
+    except (CommandError, RevisionError) as error:
+        raise ConfigError(f"The database is of a newer ploti, update this one: {error}") from error
 
 
 def _columns(connection: Connection) -> dict[str, set[str]]:

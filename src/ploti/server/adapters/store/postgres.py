@@ -10,7 +10,7 @@ from typing import TypeVar
 import psycopg
 from psycopg import errors
 from sqlalchemy import Connection, Engine, create_engine, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql import func
 
@@ -125,6 +125,22 @@ def _open(url: str, *, connections: int, reads: bool) -> Engine:
         pool_size=connections,
         max_overflow=0,
     )
+
+
+def read_postgres(url: str, work: Callable[[Connection], T]) -> T:
+    """Run work over one consistent moment of a database, which nobody migrates for it.
+
+    Raises ConfigError where the database cannot be reached.
+    """
+    engine = _open(url, connections=1, reads=True)
+    try:
+        with engine.begin() as connection:
+            return work(connection)
+    except OperationalError as error:
+        reason = str(error.orig).strip().splitlines()[0]
+        raise ConfigError(f"PLOTI_DATABASE_URL: {reason}") from None
+    finally:
+        engine.dispose()
 
 
 def _prepare(writer: Engine) -> None:

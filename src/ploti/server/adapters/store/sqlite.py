@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
+from typing import TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
@@ -10,6 +12,8 @@ from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from ploti.errors import ConfigError
 from ploti.server.adapters.store.migrate import migrate
 from ploti.server.adapters.store.store import SqlStore
+
+T = TypeVar("T")
 
 _PATIENCE = 10
 """Seconds to wait for a lock; only another program on the file can have one (a backup, say)."""
@@ -61,6 +65,16 @@ def open_writer(path: str) -> Engine:
 def open_readers(path: str, *, connections: int) -> Engine:
     """An engine whose transactions each see one moment and cannot write."""
     return _open(path, connections=connections, begin="BEGIN", pragmas=("query_only=ON",))
+
+
+def read_sqlite(path: str, work: Callable[[Connection], T]) -> T:
+    """Run work over one consistent moment of a database, which nobody migrates for it."""
+    engine = open_readers(path, connections=1)
+    try:
+        with engine.begin() as connection:
+            return work(connection)
+    finally:
+        engine.dispose()
 
 
 def _open(path: str, *, connections: int, begin: str, pragmas: tuple[str, ...]) -> Engine:

@@ -22,8 +22,9 @@ from ploti.server.adapters.store.jobs import SqlJobs
 from ploti.server.adapters.store.keys import SqlKeys
 from ploti.server.adapters.store.log import SqlLog
 from ploti.server.adapters.store.overview import SqlOverview
-from ploti.server.adapters.store.requests import SqlAnswers, SqlAudit
 from ploti.server.adapters.store.proposals import SqlProposals
+from ploti.server.adapters.store.recovery import SqlRecovery
+from ploti.server.adapters.store.requests import SqlAnswers, SqlAudit
 from ploti.server.adapters.store.retention import SqlRetention
 from ploti.server.adapters.store.subscriptions import SqlMemberships, SqlSubscriptions
 from ploti.server.adapters.store.versions import SqlStates, SqlVersions
@@ -113,6 +114,11 @@ class SqlStore:
                 bell()
 
 
+def look(connection: Connection) -> Transaction:
+    """The repositories over a connection that only reads, for who opens no store."""
+    return _transaction(connection, SqlLog(connection), SqlJobs(connection))
+
+
 def _transaction(
     connection: Connection, log: SqlLog, jobs: SqlJobs, *, writes: bool = False
 ) -> Transaction:
@@ -132,6 +138,7 @@ def _transaction(
         jobs=jobs,
         alerts=SqlAlerts(connection),
         retention=SqlRetention(connection),
+        recovery=SqlRecovery(connection),
         overview=SqlOverview(connection),
         subscriptions=SqlSubscriptions(connection, locks=writes),
         memberships=SqlMemberships(connection),

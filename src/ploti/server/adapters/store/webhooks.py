@@ -30,7 +30,7 @@ from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import At, fields_of, value_of
 from ploti.server.adapters.store.tables import delivery, delivery_attempt, feed_log, webhook
 from ploti.server.deliver.health import SLOW, Health
-from ploti.server.ports.rows import Claim, ReadyLane, WebhookRow
+from ploti.server.ports.rows import Claim, ReadyLane, SealedSecret, WebhookRow
 
 _P95 = 0.95
 
@@ -168,12 +168,19 @@ class SqlWebhooks:
         leased = webhook.c.lease_until.is_not(None)
         self._connection.execute(update(webhook).where(leased).values(free))
 
+    def sealed(self) -> list[SealedSecret]:
+        """The secrets of all webhooks, to prove that they can be opened."""
+        return [each for secrets in self._connection.scalars(_SECRETS) for each in secrets]
+
     def _one(self, *same: ColumnElement[bool]) -> WebhookRow | None:
         wanted = select(webhook).where(*same)
         if self._locks:
             wanted = wanted.with_for_update()
         found = self._connection.execute(wanted).mappings().first()
         return None if found is None else _row(found)
+
+
+_SECRETS = select(webhook.c.secrets)
 
 
 def _of(claim: Claim) -> dict[str, object]:

@@ -1,0 +1,63 @@
+"""A consistent copy of a database, as a SQLite file, while a server writes to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import Connection, delete, insert, select
+
+from ploti.errors import ConfigError
+from ploti.server.adapters.store.migrate import migrate, pending
+from ploti.server.adapters.store.postgres import read_postgres
+from ploti.server.adapters.store.recovery import SqlRecovery
+from ploti.server.adapters.store.sqlite import open_writer
+from ploti.server.adapters.store.tables import metadata
+
+_ROWS = 1_000
+"""Rows that are in memory at once."""
+
+
+def copy_sqlite(path: Path, *, to: Path) -> None:
+    """Copy a SQLite database as it is at one moment; raises ConfigError where there is none."""
+    if not path.exists():
+        raise ConfigError(f"There is no database {path}: name the folder of a server with --data")
+    with closing(sqlite3.connect(path)) as source:
+        source.execute("VACUUM INTO ?", (str(to),))
+
+
+def copy_postgres(url: str, *, to: Path) -> None:
+    """Copy a database of PostgreSQL as it is at one moment into a new SQLite file."""
+
+    def work(source: Connection) -> None:
+        if pending(source):
+            raise ConfigError("The database is not of this release yet: run `ploti migrate` first")
+        writer = open_writer(str(to))
+        try:
+            with writer.begin() as target:
+                migrate(target)
+                _copy_rows(source, target)
+        finally:
+            writer.dispose()
+
+    read_postgres(url, work)
+
+
+def blobs_of(path: Path) -> set[str]:
+    """The names of all files that a copied database knows of."""
+    writer = open_writer(str(path))
+    try:
+        with writer.begin() as connection:
+            return SqlRecovery(connection).blobs()
+    finally:
+        writer.dispose()
+
+
+def _copy_rows(source: Connection, target: Connection) -> None:
+    for table in metadata.sorted_tables:
+        target.execute(delete(table))
+        rows = source.execution_options(yield_per=_ROWS).execute(select(table))
+        for part in rows.mappings().partitions():
+            target.execute(insert(table), [dict(row) for row in part])
+    SqlRecovery(target).raise_given(SqlRecovery(source).given())
