@@ -34,8 +34,8 @@ from ploti.server.ports.store import Transaction
 from ploti.server.service.check_source import Parts, end_left_attempts
 from ploti.server.service.deliver_due import Delivering
 from ploti.server.service.note_use import KeyUses
-from ploti.server.service.send_alert import Alerting
 from ploti.server.service.recover_numbers import refuse_older
+from ploti.server.service.send_alert import Alerting
 from ploti.server.service.set_up import NewKeys, set_up
 from ploti.server.settings import Settings
 from ploti.server.sources.credentials import read_credentials
