@@ -170,11 +170,7 @@ async def _composed(
                 delivering=delivering,
                 files=blobs,
                 waiters=waiters,
-                limits=RateLimits(
-                    rate=settings.rate_limit,
-                    public_rate=settings.public_rate_limit,
-                    behind_proxy=settings.behind_proxy,
-                ),
+                limits=_rate_limits(settings),
                 repeats=Repeats(_sealer(secrets, of=_OF_ANSWERS)),
                 uses=uses,
                 base=base,
@@ -192,6 +188,14 @@ def _limits(settings: Settings) -> Limits:
         seconds=settings.build_seconds,
         match_seconds=settings.build_seconds / _OF_MATCHING,
         file_size=_LARGEST_FILE * settings.max_source,
+    )
+
+
+def _rate_limits(settings: Settings) -> RateLimits:
+    return RateLimits(
+        rate=settings.rate_limit,
+        public_rate=settings.public_rate_limit,
+        behind_proxy=settings.behind_proxy,
     )
 
 

@@ -33,6 +33,7 @@ from ploti.server.ports.deliveries import Deliveries, Webhooks
 from ploti.server.ports.jobs import Jobs
 from ploti.server.ports.measures import Measures
 from ploti.server.ports.proposals import Proposals
+from ploti.server.ports.recovery import Recovery
 from ploti.server.ports.rows import (
     AttemptId,
     AttemptRow,
@@ -290,34 +291,6 @@ class Retention(Protocol):
 
     def drop_files(self, *, before: Instant) -> list[AttemptId]:
         """Remove changes and snapshots that are older; the attempts that built them (S-44)."""
-        ...
-
-
-class Recovery(Protocol):
-    """How far numbers were given, to be known again after a restore."""
-
-    def given(self) -> int:
-        """How many bodies were ever kept; it only rises, and any number given raises it."""
-        ...
-
-    def now(self) -> Instant | None:
-        """The database's own clock; None where it goes by this machine's."""
-        ...
-
-    def raise_given(self, to: int) -> None:
-        """Have `given` go on from this number."""
-        ...
-
-    def raise_logs(self, by: int) -> int:
-        """Raise every log's newest number, and drop all events; how many logs there are."""
-        ...
-
-    def raise_datasets(self, by: int) -> int:
-        """Raise every dataset's next number, and have its next version loaded; how many."""
-        ...
-
-    def blobs(self) -> set[str]:
-        """The names of all files that a version or a source's state has."""
         ...
 
 
