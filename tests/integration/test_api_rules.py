@@ -266,3 +266,13 @@ def test_a_selection_has_bounds_and_an_error_repeats_little_of_it(
 
 def test_an_address_is_repeated_in_part_where_it_is_long(api: Running) -> None:
     assert len(problem(api.get("/" + "a" * 9_000), 404, "not_found")) < 200
+
+
+def test_a_nul_is_told_and_never_reaches_the_database(api: Running) -> None:
+    """PostgreSQL keeps none in a text."""
+    problem(api.get(f"{SUBSCRIPTIONS}/sub%00a"), 404, "not_found")
+    problem(api.get(f"{DATASETS}?place=us%00"), 400, "invalid_input")
+    body = {"places": ["us"], "name": "a\0b"}
+    problem(api.send("POST", SUBSCRIPTIONS, json=body), 400, "invalid_input")
+    innocent = {"places": ["us"], "name": "a\\u0000b"}
+    assert api.send("POST", SUBSCRIPTIONS, json=innocent).status_code == 201

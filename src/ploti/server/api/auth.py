@@ -39,6 +39,9 @@ OPEN = "open"
 LONGEST_BODY = 1 << 20
 
 _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+"""A NUL as JSON writes it, and not a backslash before the same letters."""
+
 _SEND_A_KEY = "Send a key as 'Authorization: Bearer ploti_…'"
 _AT = re.compile(r"(.*) - at `\$\.?(.*)`")
 
@@ -162,6 +165,8 @@ class Caller:
             raw = msgspec.json.decode(self.text)
         except (msgspec.DecodeError, RecursionError) as error:
             raise refuse(Fault("body", f"is no JSON: {error}")) from None
+        if _NUL.search(self.text):
+            raise refuse(Fault("body", "has a NUL in a text, which no database keeps"))
         if not isinstance(raw, dict):
             raise refuse(Fault("body", "is no JSON object"))
         return raw

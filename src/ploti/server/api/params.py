@@ -103,9 +103,11 @@ async def check_request(request: AnyRequest) -> None:
 
 
 def _check_path(request: AnyRequest) -> None:
-    """There is nothing under a number in another form than its plain one."""
+    """There is nothing under a number in another form than its plain one, nor under a NUL."""
     segments = request.scope["path"].split("/")
     for value in request.path_params.values():
+        if isinstance(value, str) and "\0" in value:
+            raise NotFound("There is no name with a NUL here: no database keeps one")
         if isinstance(value, int) and (value > LARGEST_NUMBER or str(value) not in segments):
             raise NotFound(f"There is no number {value} here")
 
@@ -129,6 +131,8 @@ def _judge(text: str, field: FieldDefinition) -> str | None:
     kinds = {field.annotation, *(inner.annotation for inner in field.inner_types)}
     if not text:
         return "has no value"
+    if "\0" in text:
+        return "has a NUL in it"
     if bool in kinds and not _SWITCH.fullmatch(text):
         return "is true or false"
     for kind in kinds:
