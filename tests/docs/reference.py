@@ -271,8 +271,10 @@ def destinations() -> str:
         "A GeoPackage is such a SQLite file too, with a header before each WKB and the lists by "
         "which QGIS and GDAL know layers. A table has the column `_ploti_fid`, which numbers rows "
         "for these programs and is no record's for good. A reference system is told by authority "
-        "and number. No spatial index is made; one that you make in QGIS is kept right. GDAL reads "
-        "microseconds cut to milliseconds, and lists the two tables of what sync records as well.",
+        "and number. Each layer has a spatial index, which sync keeps right, and so do QGIS and "
+        "GDAL when they edit it; a plain SQLite needs the functions of their library (`ST_MinX` "
+        "and so on) to write to it. GDAL reads microseconds cut to milliseconds, and lists the "
+        "two tables of what sync records as well.",
         "A folder has one GeoParquet file for each dataset, such as `permits.parquet`; a dataset "
         "without geometry gets plain Parquet with the same types. A snapshot is taken as it comes, "
         "byte for byte. Changes are folded into a new file, which takes the old one's place by one "

@@ -22,6 +22,7 @@ from ploti.model.ids import DatasetId
 from ploti.model.sql import literal
 from ploti.sync.destination import Destination
 from ploti.sync.destinations import open_destination
+from ploti.sync.destinations.sqlite import GeoPackage
 from ploti.sync.feed import Feed
 from ploti.sync.progress import Observer, ignore
 from ploti.sync.result import Result
@@ -139,6 +140,8 @@ def execute(place: Place, sql: str) -> None:
         return
     if place.suffix != ".duckdb":
         with closing(sqlite3.connect(place)) as plain, plain:
+            if place.suffix == ".gpkg":
+                GeoPackage().prepare(plain)  # as QGIS has the functions of its spatial index
             plain.execute(sql)
         return
     with _using(place, "") as connection:

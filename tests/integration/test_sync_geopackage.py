@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 import struct
 import warnings
-from contextlib import closing
 from pathlib import Path
 
 import geopandas
@@ -140,25 +138,7 @@ def gdals_triggers(folder: Path) -> list[str]:
     return triggers
 
 
-def build_index(file: Path) -> None:
-    """What a user of QGIS gets by asking for a spatial index; there are no rows to index yet."""
-    with closing(sqlite3.connect(file)) as plain, plain:
-        plain.executescript("""
-            CREATE TABLE gpkg_extensions (table_name TEXT, column_name TEXT,
-                extension_name TEXT NOT NULL, definition TEXT NOT NULL, scope TEXT NOT NULL);
-            INSERT INTO gpkg_extensions
-                VALUES ('permits', 'geometry', 'gpkg_rtree_index', 'x', 'write-only');
-            CREATE VIRTUAL TABLE rtree_permits_geometry USING rtree(id, minx, maxx, miny, maxy);
-        """)
-        for trigger in gdals_triggers(file.parent):
-            plain.execute(trigger)
-
-
-def test_a_spatial_index_that_somebody_makes_is_kept_right(feed: FakeFeed, file: Path) -> None:
-    feed.release(PERMITS, SCHEMA, {})
-    synced.sync(feed, file)
-    build_index(file)
-    feed.release(PERMITS, SCHEMA, ROWS)
+def test_a_layer_has_a_spatial_index_that_is_kept_right(feed: FakeFeed, file: Path) -> None:
     synced.sync(feed, file)
     assert sorted(indexed(file)) == [(1, 1, 2, 2), (3, 5, -6, 4)]
     rows = {"rec_b": {"name": "two", "geometry": line((7, 8, 0), (9, -10, 1))}}
@@ -169,13 +149,33 @@ def test_a_spatial_index_that_somebody_makes_is_kept_right(feed: FakeFeed, file:
         result = synced.sync(feed, file)
         assert (result.loads, result.applies) == ((1, 0) if pruned else (0, 1))
         assert_equal(feed, file)
-    assert sorted(indexed(file)) == [(1, 1, 2, 2), (7, 9, -10, 8)]
+        assert sorted(indexed(file)) == [(1, 1, 2, 2), (7, 9, -10, 8)]
     assert list(read(file, bbox=(6, -11, 8, 9)).index) == ["two"]
+    feed.release(PERMITS, SCHEMA, {"rec_a": ROWS["rec_a"]})
+    synced.sync(feed, file)
+    assert indexed(file) == [(1, 1, 2, 2)]
+
+
+def test_gdal_knows_the_index_and_keeps_it_when_it_edits_the_layer(
+    feed: FakeFeed, file: Path
+) -> None:
+    synced.sync(feed, file)
+    kept = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'rtree%'"
+    ours = {str(name).rpartition("_")[2] for (name,) in synced.query(file, kept)}
+    theirs = [sql.split('"')[1].rpartition("_")[2] for sql in gdals_triggers(file.parent)]
+    assert ours == set(theirs)
+    assert pyogrio.read_info(file, layer="permits")["capabilities"]["fast_spatial_filter"]
+    mine = geopandas.GeoDataFrame(
+        {"_ploti_record_id": ["mine"]}, geometry=geopandas.points_from_xy([50], [60]), crs=26915
+    )
+    mine.to_file(file, layer="permits", mode="a", engine="pyogrio")
+    assert (50, 50, 60, 60) in indexed(file)
+    synced.execute(file, "UPDATE permits SET geometry = NULL WHERE name = 'one'")
+    assert (1, 1, 2, 2) not in indexed(file)
 
 
 def test_a_table_made_anew_leaves_nothing_of_the_old_layer(feed: FakeFeed, file: Path) -> None:
     synced.sync(feed, file)
-    build_index(file)
     feed.release(PERMITS, make_schema(name="int64"), {"rec_a": {"name": 1}})
     synced.sync(feed, file)
     assert_equal(feed, file)

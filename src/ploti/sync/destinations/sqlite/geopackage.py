@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from ploti.errors import SyncError
@@ -12,6 +13,7 @@ from ploti.model.schema import Schema
 from ploti.model.sql import identifier
 from ploti.sync.destinations.sqlite import wkb
 from ploti.sync.destinations.sqlite.layout import GEOPACKAGE, Layout
+from ploti.sync.destinations.sqlite.rtree import SpatialIndex
 from ploti.sync.parquet import Row
 
 _VERSION = 10300
@@ -140,8 +142,35 @@ class GeoPackage(Layout):
         """Cut the headers off; a row without one is left out."""
         return list(_unpacked_rows(rows, _places(schema)))
 
-    def changed(self, connection: sqlite3.Connection, table: str, schema: Schema) -> None:
-        """Enter the table as a layer, whose extent is to be found anew."""
+    def loading(self, connection: sqlite3.Connection, table: str, schema: Schema) -> None:
+        """Let the index rest: it is made anew in the end."""
+        if schema.geometry is not None:
+            SpatialIndex(connection, table, schema.geometry.column).rest()
+
+    def loaded(self, connection: sqlite3.Connection, table: str, schema: Schema) -> None:
+        """Enter the table as a layer, with a spatial index."""
+        self._enter(connection, table, schema)
+        if schema.geometry is not None:
+            SpatialIndex(connection, table, schema.geometry.column).make(_bounds)
+
+    @contextmanager
+    def changing(
+        self, connection: sqlite3.Connection, table: str, schema: Schema, ids: Iterable[Row]
+    ) -> Iterator[None]:
+        """Keep the spatial index right, once for all rows."""
+        column = schema.geometry.column if schema.geometry else ""
+        index = SpatialIndex(connection, table, column)
+        if not column or not index.is_there:
+            yield
+        else:
+            index.rest()
+            last = index.remove(ids)
+            yield
+            index.add(last, _bounds)
+        self._enter(connection, table, schema)
+
+    def _enter(self, connection: sqlite3.Connection, table: str, schema: Schema) -> None:
+        """List the table as a layer, whose extent is to be found anew."""
         system = _system(schema)
         connection.execute(_ADD_SYSTEM, system)
         if schema.geometry is None:
@@ -223,11 +252,22 @@ def _unpacked(blob: object) -> bytes | None:
 
 
 def _is_empty(blob: object) -> int | None:
-    geometry = _unpacked(blob)
-    return None if geometry is None else int(wkb.is_empty(geometry))
+    try:
+        geometry = _unpacked(blob)
+        return None if geometry is None else int(wkb.is_empty(geometry))
+    except ValueError:
+        return None
+
+
+def _bounds(blob: object) -> wkb.Bounds | None:
+    """The rectangle round a stored geometry; what is none has none, as for GDAL."""
+    try:
+        geometry = _unpacked(blob)
+        return None if geometry is None else wkb.bounds(geometry)
+    except ValueError:
+        return None
 
 
 def _edge(place: int, blob: object) -> float | None:
-    geometry = _unpacked(blob)
-    found = None if geometry is None else wkb.bounds(geometry)
+    found = _bounds(blob)
     return None if found is None else found[place]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from ploti.errors import SyncError
 from ploti.model.schema import Schema
@@ -48,8 +49,19 @@ class Layout:
         del schema
         return rows
 
-    def changed(self, connection: sqlite3.Connection, table: str, schema: Schema) -> None:
+    def loading(self, connection: sqlite3.Connection, table: str, schema: Schema) -> None:
+        """Make ready for all of a table's rows to go."""
+
+    def loaded(self, connection: sqlite3.Connection, table: str, schema: Schema) -> None:
         """Tell other programs of a table's new content."""
+
+    @contextmanager
+    def changing(
+        self, connection: sqlite3.Connection, table: str, schema: Schema, ids: Iterable[Row]
+    ) -> Iterator[None]:
+        """Some records go and some come; tell other programs of it in the end."""
+        del connection, table, schema, ids
+        yield
 
     def dropping(self, connection: sqlite3.Connection, table: str) -> None:
         """Take back what other programs were told of a table."""

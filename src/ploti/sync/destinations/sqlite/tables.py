@@ -47,11 +47,12 @@ class Tables:
         """Replace all rows; a table with the right columns stays, with what its owner added."""
         with said_of_the_table():
             if self._wanted(schema).items() <= self._columns(table).items():
+                self._layout.loading(self._connection, table, schema)
                 self._connection.execute(f"DELETE FROM {identifier(table)}")
             else:
                 self._make(table, schema)
             self._insert(table, schema, Rows(self._engine, file).read(schema, values.written))
-            self._layout.changed(self._connection, table, schema)
+            self._layout.loaded(self._connection, table, schema)
 
     def apply(self, table: str, schema: Schema, file: Path) -> None:
         """Delete every record that the file names, then insert those that it says to keep."""
@@ -59,12 +60,12 @@ class Tables:
         with said_of_the_table():
             self._check_columns(table, schema)
             rows.check_operations()
-            self._connection.executemany(
-                f"DELETE FROM {identifier(table)} WHERE {identifier(RECORD_ID)} = ?",
-                rows.record_ids(),
-            )
-            self._insert(table, schema, rows.upserts(schema, values.written))
-            self._layout.changed(self._connection, table, schema)
+            with self._layout.changing(self._connection, table, schema, rows.record_ids()):
+                self._connection.executemany(
+                    f"DELETE FROM {identifier(table)} WHERE {identifier(RECORD_ID)} = ?",
+                    rows.record_ids(),
+                )
+                self._insert(table, schema, rows.upserts(schema, values.written))
 
     def add_columns(self, table: str, columns: Sequence[AddedColumn]) -> None:
         """Add columns, null in every row; one that is there already stays."""
