@@ -18,8 +18,16 @@ import uvloop
 
 from ploti.model.admin import BuildProgress, BuildStage
 from ploti.model.ids import DatasetId
+from ploti.model.schema import Schema
 from ploti.server.adapters.builder import Limits, ProcessBuilder
-from ploti.server.build.candidate import Broken, BuildOrder, BuildResult, Unchanged
+from ploti.server.build.candidate import (
+    Broken,
+    BuildOrder,
+    BuildResult,
+    Exported,
+    ExportOrder,
+    Unchanged,
+)
 from ploti.server.sources.declaration import Declaration
 
 T = TypeVar("T")
@@ -210,6 +218,34 @@ def test_builds_take_turns(make: Make, tmp_path: Path) -> None:
 
     run(main())
     assert log.read_text() == "+-+-+-"
+
+
+def test_an_export_does_not_wait_for_a_build_nor_a_build_for_an_export(
+    make: Make, tmp_path: Path
+) -> None:
+    body = f"""
+from ploti.server.build.candidate import Exported, ExportOrder
+mine, other = ("export", "build") if isinstance(order, ExportOrder) else ("build", "export")
+open(os.path.join({str(tmp_path)!r}, mine), "w").close()
+while not os.path.exists(os.path.join({str(tmp_path)!r}, other)): time.sleep(0.01)
+return Exported(files=[]) if mine == "export" else say(mine)"""
+    builder = make(body)
+
+    async def export() -> Exported | Broken:
+        async with builder.folder() as folder:
+            schema = Schema(columns=[], key_columns=[], geometry=None)
+            return await builder.export(
+                ExportOrder(
+                    dataset_id=DatasetId("ds_a"), version=1, schema=schema, files=[], folder=folder
+                )
+            )
+
+    async def main() -> tuple[BuildResult, Exported | Broken]:
+        return await asyncio.gather(build(builder), export())
+
+    built, exported = run(main())
+    assert said(built) == ["build"]
+    assert exported == Exported(files=[])
 
 
 def alive(pid: int) -> bool:

@@ -27,6 +27,7 @@ from ploti.server.api.methods import with_methods
 from ploti.server.api.openapi import ANSWER, draw
 from ploti.server.api.params import check_request
 from ploti.server.api.problems import HANDLERS
+from ploti.server.api.readiness import Readiness
 from ploti.server.api.repeats import Repeated, answer_again
 
 _ROUTES = (
@@ -41,6 +42,7 @@ _ROUTES = (
 def make_application(backend: Backend, *, version: str) -> ASGIApp:
     """The routes of this release over `backend`."""
     document = b""
+    readiness = Readiness(backend)
 
     @get("/openapi.json", opt={ANSWER: dict[str, object]}, sync_to_thread=False)
     def get_openapi() -> Response[bytes]:
@@ -52,6 +54,7 @@ def make_application(backend: Backend, *, version: str) -> ASGIApp:
         dependencies={
             "backend": Provide(lambda: backend, sync_to_thread=False),
             "caller": Provide(find_caller),
+            "readiness": Provide(lambda: readiness, sync_to_thread=False),
         },
         before_request=check_request,
         exception_handlers={**HANDLERS, Repeated: answer_again},

@@ -26,6 +26,9 @@ _UNWIND_WITHIN = 5
 _WAITING_CONNECTIONS = 2048
 _KEEP_ALIVE = 75
 
+HEAD_WITHIN = 10
+"""Seconds for the head of a request to come in, from its first byte or that of the connection."""
+
 LONGEST_HEAD = 64 << 10
 """Bytes of a request's address and headers: they are kept before there is a key to check."""
 
@@ -76,12 +79,32 @@ async def listen(
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn's, with a limit on what it keeps of a request before anybody has looked at it."""
+    """uvicorn's, with limits on the size of a head, and on the time that it may take to come."""
 
     _pending = 0
     """Bytes that came since the last head, part of a body or end of a request was whole."""
 
     _running: RequestResponseCycle | None = None
+
+    _head_by: asyncio.TimerHandle | None = None
+    """Closes the connection where the head that it waits for does not come."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._wait_for_head()
+
+    def _wait_for_head(self) -> None:
+        if self._head_by is None:
+            self._head_by = self.loop.call_later(HEAD_WITHIN, self.transport.close)
+
+    def _head_came(self) -> None:
+        if self._head_by is not None:
+            self._head_by.cancel()
+            self._head_by = None
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._running = cycle
@@ -91,6 +114,7 @@ class _Protocol(HttpToolsProtocol):
         """Tell the request that is running, too: uvicorn tells the last one that came."""
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
+        self._head_came()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -103,6 +127,7 @@ class _Protocol(HttpToolsProtocol):
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > LONGEST_HEAD:
             raise ValueError("a head that is too long")
+        self._head_came()
         self._pending = 0
         super().on_headers_complete()
 

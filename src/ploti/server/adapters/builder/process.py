@@ -51,6 +51,8 @@ _INSIDE = "the build failed inside ploti; the server's log has the reason"
 class ProcessBuilder:
     """The Builder port: Python runs `entry` in a folder below `folder`, one build at a time.
 
+    Beside it there may be one export, which no release has to wait for.
+
     The child gets a session, an environment and a folder of its own, and nothing of the server's:
     no descriptors but its pipes, no variables, no secrets. What earlier builds left in `folder` is
     removed when the builder is made.
@@ -60,7 +62,7 @@ class ProcessBuilder:
         self._folder = folder
         self._entry = entry
         self._limits = limits
-        self._turn = asyncio.Semaphore(1)
+        self._building, self._exporting = asyncio.Semaphore(1), asyncio.Semaphore(1)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="builder")
         self._numbers = itertools.count()
         shutil.rmtree(folder, ignore_errors=True)
@@ -81,21 +83,19 @@ class ProcessBuilder:
 
         `tell` gets word of how far the build is.
         """
-        if self._turn.locked():
+        if self._building.locked():
             tell(BuildProgress(stage=BuildStage.WAITING))
-        return cast("BuildResult", await self._take_turn(order, tell))
+        async with self._building:
+            return cast("BuildResult", await self._do(order, tell))
 
     async def export(self, order: ExportOrder) -> Exported | Broken:
         """Run the order as a build is run."""
-        return cast("Exported | Broken", await self._take_turn(order, ignore))
+        async with self._exporting:
+            return cast("Exported | Broken", await self._do(order, ignore))
 
     def close(self) -> None:
         """End the thread that clears folders away."""
         self._pool.shutdown()
-
-    async def _take_turn(self, order: Order, tell: Tell) -> Result:
-        async with self._turn:
-            return await self._do(order, tell)
 
     async def _do(self, order: Order, tell: Tell) -> Result:
         # uvloop closes the descriptor of a pipe's file twice, and by then it may be another file's;
