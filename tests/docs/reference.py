@@ -82,6 +82,13 @@ def settings() -> str:
     client = [
         ["`PLOTI_API_KEY`", "-", "The key that opens the API."],
         ["`PLOTI_API_URL`", "`http://127.0.0.1:8080`", "The address of the server."],
+        [
+            "`PLOTI_PROFILE`",
+            "the one in use",
+            "The profile of `ploti config` to take; key and address above win over it.",
+        ],
+        ["`PLOTI_CONFIG`", "`~/.config/ploti/config.toml`", "The file of profiles."],
+        ["`PLOTI_WEBHOOK_SECRET`", "-", "The secret that webhooks are verified with here."],
     ]
     return page(
         "Settings",
@@ -94,7 +101,7 @@ def settings() -> str:
         "`PLOTI_SOURCE_NAME_HOSTS` names the hosts that may get it; NAME is what declarations "
         "call it. [Declarations](declarations.md#credential) tells more.",
         "## The client",
-        "The commands and `import ploti` read two variables.",
+        "The commands and `import ploti` read these variables.",
         table(["variable", "default", "meaning"], client),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ploti.cli.failures import end_badly
 from ploti.cli.groups import make_app
+from ploti.cli.profile import profile_chosen
 from ploti.errors import ExitStatus
 
 
@@ -18,7 +19,8 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command; a failure is told on one line, and has its status from the errors' table."""
     try:
-        status = make_app()(arguments)
+        with profile_chosen(arguments) as rest:
+            status = make_app()(rest)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - what is a fault of ours goes on
         return end_badly(error)

@@ -17,7 +17,8 @@ _ROOT_NEXT = """Begin with:
   export PLOTI_API_KEY=ploti_...                   the subscriber's, then
   ploti feeds subscriptions create --dataset ID    follow it
 
-PLOTI_API_URL says where the server is, unless it is http://127.0.0.1:8080.
+PLOTI_API_URL says where the server is, unless it is http://127.0.0.1:8080. To keep more than one \
+server with its key: ploti config set NAME --url URL; then --profile NAME with any command.
 """
 _FEEDS = "Subscribe to datasets, read what changed, and keep tables in step."
 _FEEDS_NEXT = """Begin with:
@@ -59,6 +60,8 @@ _SYNC = """Bring tables of your own in step with a subscription, once or for as 
 Each dataset becomes a table named after its id without ds_, with its records' columns and \
 _ploti_record_id. What is held stands in the schema _ploti. Stopped at any moment, it goes on \
 where it was."""
+_CONFIG = "Servers by name, each with its key, for the commands and import ploti."
+_COMPLETION = "Have the shell complete commands and flags."
 _DIFF = "Show which records one version has that another has not, or has otherwise."
 _STATUS = "Say how far behind each dataset of a destination is, and why."
 _VERIFY = "Prove that each table equals the version that it holds, by its content digest."
@@ -97,6 +100,8 @@ def make_app() -> App:
         help="Addresses that a subscription's events are sent to.",
     )
     app.command(_admin())
+    app.command("ploti.cli.config:app", name="config", help=_CONFIG)
+    app.command("ploti.cli.completion:completion", name="completion", help=_COMPLETION)
     return app
 
 

@@ -28,6 +28,14 @@ LockTimeout = Annotated[
     float, Parameter(help="Seconds to wait while another program has the destination open.")
 ]
 
+Listen = Annotated[
+    int | None,
+    Parameter(
+        help="Go on, woken by webhooks too that come to this port of 127.0.0.1; 0 takes a free"
+        f" one. {SECRET_VARIABLE} has their secret."
+    ),
+]
+
 _SHOWN = {State.HELD: "current"}
 """States in other words for people, to whom a *held* version is one that waits for review."""
 
@@ -40,13 +48,7 @@ def sync(
     *,
     to: To,
     follow: Annotated[bool, Parameter(negative=(), help="Go on, as versions come.")] = False,
-    listen: Annotated[
-        int | None,
-        Parameter(
-            help="Go on, woken by webhooks too that come to this port of 127.0.0.1; 0 takes a free"
-            f" one. {SECRET_VARIABLE} has their secret."
-        ),
-    ] = None,
+    listen: Listen = None,
     secret_file: SecretFile = None,
     verify: Annotated[
         bool, Parameter(negative=(), help="Prove every version before it is committed.")

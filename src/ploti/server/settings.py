@@ -16,7 +16,9 @@ T = TypeVar("T")
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 PREFIX = "PLOTI_"
-OF_THE_CLIENT = frozenset({"PLOTI_API_KEY", "PLOTI_API_URL", "PLOTI_WEBHOOK_SECRET"})
+OF_THE_CLIENT = frozenset(
+    {"PLOTI_API_KEY", "PLOTI_API_URL", "PLOTI_CONFIG", "PLOTI_PROFILE", "PLOTI_WEBHOOK_SECRET"}
+)
 """Variables that a server may meet in its environment and does not read."""
 
 OF_SOURCES = "PLOTI_SOURCE_"
