@@ -1,5 +1,6 @@
 """What every store does with workspaces, plans, members, keys, the audit and kept answers."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -7,7 +8,7 @@ from tests.contract.conftest import Play
 from tests.fakes.plans import ALL_OPEN
 from tests.fakes.releases import NOW, declare
 
-from ploti.model.account import Plan, PlanTerms
+from ploti.model.account import Plan, PlanTerms, WorkspacePatch
 from ploti.model.ids import (
     DatasetId,
     KeyId,
@@ -18,16 +19,21 @@ from ploti.model.ids import (
 )
 from ploti.model.subscription import Selection
 from ploti.model.wire import Instant
+from ploti.server.adapters.plans import LocalPlans
 from ploti.server.membership.rights import Rights, lies_in, opens
 from ploti.server.ports.rows import (
     AnswerRow,
     AuditRow,
+    JobKind,
     KeyRow,
     MemberRow,
     SubscriptionRow,
     WorkspaceRow,
 )
 from ploti.server.ports.store import Store, Transaction
+from ploti.server.service.bring_workspace import bring_workspace
+from ploti.server.service.change_membership import bring_subscription
+from ploti.server.service.manage_workspaces import update_workspace
 from ploti.server.service.read_plans import PlansChanged, lock_membership
 
 ONE, TWO = WorkspaceId("ws_1"), WorkspaceId("ws_2")
@@ -274,3 +280,47 @@ def test_an_answer_is_found_by_key_and_name_until_it_is_old(play: Play) -> None:
         assert await store.read(lambda tx: tx.answers.find(KEY, "n", since=NOW)) is None
 
     play(story)
+
+
+def test_a_change_of_coverage_is_carried_out_by_its_job_once(play: Play) -> None:
+    """And a subscription changed meanwhile ends as both say."""
+
+    async def story(store: Store) -> None:
+        subscriptions = [SubscriptionId(f"sub_{number}") for number in range(3)]
+
+        def fill(tx: Transaction) -> None:
+            set_up(tx)
+            for dataset, place in (("ds_a", "us/fl"), ("ds_b", "us/ga")):
+                declare(tx, DatasetId(dataset), place=place)
+            for each in subscriptions:
+                row = SubscriptionRow(
+                    id=each,
+                    workspace_id=ONE,
+                    name="",
+                    selection=Selection(places=["us"]),
+                    created_at=NOW,
+                )
+                tx.subscriptions.add(row)
+                bring_subscription(tx, row, plans=ALL_OPEN, now=NOW)
+
+        await store.write(fill)
+        patch = WorkspacePatch(coverage=["us/ga"])
+        await store.write(lambda tx: update_workspace(tx, ONE, patch, now=NOW))
+        (job,) = await store.write(
+            lambda tx: tx.jobs.claim(now=LATER, until=LATER, token="t", limit=9)
+        )
+        plans = LocalPlans(store)
+        await asyncio.gather(*(bring_workspace(store, plans, Stopped(), job) for _ in range(2)))
+        for each in subscriptions:
+            assert await store.read(lambda tx, each=each: tx.memberships.of(each)) == {"ds_b"}
+            assert await store.read(lambda tx, each=each: tx.log.last_numbers([each])) == {each: 3}
+        assert not await store.read(lambda tx: tx.jobs.is_planned(JobKind.MEMBERSHIP, ONE))
+
+    play(story)
+
+
+class Stopped:
+    """A clock that stands."""
+
+    def now(self) -> Instant:
+        return LATER
