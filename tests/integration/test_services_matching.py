@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 from msgspec.structs import replace
+from tests.fakes.child_builder import ChildBuilder
 from tests.fakes.world import PERMITS, World, play, table
 from tests.unit.matching.tables import permits
 
@@ -347,3 +348,27 @@ def test_what_the_matching_only_proposed_staff_approve_r059_r206_s25(run: Play) 
         assert (await world.push(table(kept | new))).outcome is OutcomeKind.UNCHANGED
 
     run(story)
+
+
+def test_an_id_that_came_back_meanwhile_is_not_given_to_another_record_law4(
+    tmp_path: Path,
+) -> None:
+    async def story(world: World) -> None:
+        await world.declare(holds={"max_id_turnover": "off"})
+        await world.subscribe()
+        kept = {f"k{n}": f"kept {n}" for n in range(30)}
+        await world.push(table(kept | {f"old{n}": f"same {n % 20}" for n in range(40)}))
+        before = await ids(world, 1)
+        new = {f"new{n}": f"same {n % 20}" for n in range(60)}
+        await world.push(table(kept | new))
+        await world.push(table(kept | new | {"old7": "same 7"}))
+        assert (await ids(world, 3))["old7"] == before["old7"]
+        await world.push(table(kept | new))
+        proposals = await world.read(lambda tx: list_proposals(tx, PERMITS, cursor=None, limit=9))
+        (found,) = proposals.proposals
+        await approve_proposal(world.parts, found.id, by=world.staff, note="")
+        moved = await id_map(world, 5)
+        assert len(moved) == 39
+        assert before["old7"] not in moved.values()
+
+    play(tmp_path, story, builder=ChildBuilder())

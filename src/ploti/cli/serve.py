@@ -67,7 +67,7 @@ def serve(
     build_memory
         How much memory a build may take: 2GiB.
     build_seconds
-        How long a build may run: 3600.
+        How long a build may run: 3600. Its matching may take half of that.
     max_source
         How large a source may be: 8GiB.
     max_waits

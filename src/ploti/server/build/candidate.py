@@ -52,8 +52,12 @@ class Base(Value, kw_only=True):
 
 
 class Replacement(Value, kw_only=True):
-    """How ids are replaced: dealt anew, in the order of a column, or as the file `links` says."""
+    """How ids are replaced: dealt anew, in the order of a column, or as the file `links` says.
 
+    The links are what the matching of `version` proposed.
+    """
+
+    version: int
     column: str | None = None
     links: str | None = None
 

@@ -15,6 +15,7 @@ from ploti.model.schema import Schema
 from ploti.model.sql import identifier, literal
 from ploti.server.build.candidate import Base, Replacement
 from ploti.server.build.diff import Box, snapshot_relation
+from ploti.server.build.gone import REMOVED_IN
 
 PREVIOUS = "_ploti_previous_record_id"
 MAP_FILE = "id_map.parquet"
@@ -40,7 +41,7 @@ def map_sql(base: Base, replacement: Replacement, *, version: int, box: Box | No
     """The statement that makes the table `MAP` of what staff approved."""
     snapshot = snapshot_relation(base.snapshot)
     if replacement.links is not None:
-        return f"CREATE OR REPLACE TABLE {MAP} AS {_given_back(snapshot, replacement.links)}"
+        return f"CREATE OR REPLACE TABLE {MAP} AS {_given_back(base, replacement)}"
     order = _order(base.schema, replacement.column, box)
     ordinal = f"row_number() OVER (ORDER BY {', '.join(order)}) - 1"
     return (
@@ -85,12 +86,20 @@ def geometries_sql(base: Base) -> str | None:
     return f"SELECT {geometry} FROM {snapshot_relation(base.snapshot)}"
 
 
-def _given_back(snapshot: str, links: str) -> str:
-    """What still can be: the record is there under its new id, and the old one is nobody's."""
+def _given_back(base: Base, replacement: Replacement) -> str:
+    """What still can be: the record is there under its new id, and the old one is nobody's.
+
+    Nor was it anybody's since: a record that returned in between lived beside the new one.
+    """
+    ids = f"SELECT {RECORD_ID} FROM {snapshot_relation(base.snapshot)}"
+    taken = ids
+    if base.gone:
+        later = f"read_parquet({literal(base.gone)}) WHERE {REMOVED_IN} > {replacement.version}"
+        taken = f"{ids} UNION ALL SELECT {RECORD_ID} FROM {later}"
     return (
-        f"SELECT {PREVIOUS} AS previous, {RECORD_ID} AS current FROM read_parquet({literal(links)})"
-        f" WHERE {PREVIOUS} IN (SELECT {RECORD_ID} FROM {snapshot})"
-        f" AND {RECORD_ID} NOT IN (SELECT {RECORD_ID} FROM {snapshot})"
+        f"SELECT {PREVIOUS} AS previous, {RECORD_ID} AS current"
+        f" FROM read_parquet({literal(replacement.links or '')})"
+        f" WHERE {PREVIOUS} IN ({ids}) AND {RECORD_ID} NOT IN ({taken})"
     )
 
 

@@ -94,9 +94,10 @@ def _current_state(tx: Transaction, proposal: ProposalRow) -> StateRow:
 def _replacement(tx: Transaction, proposal: ProposalRow) -> Replacement:
     """What the child is told; `links` is the name of a blob until a path is put in its place."""
     if proposal.kind is ProposalKind.REPLACE:
-        return Replacement(column=proposal.column)
+        return Replacement(version=proposal.version, column=proposal.column)
     files = tx.versions.files(proposal.dataset_id, proposal.version)
-    return Replacement(links=next(file.blob for file in files if file.role is FileRole.LINKS))
+    links = next(file.blob for file in files if file.role is FileRole.LINKS)
+    return Replacement(version=proposal.version, links=links)
 
 
 def _fetched(state: StateRow) -> Fetched:
