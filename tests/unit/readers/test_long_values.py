@@ -1,6 +1,7 @@
-"""A JSON value that never ends is bounded before it fills the memory."""
+"""JSON values: one that never ends is bounded, and the end of a line tells that of an object."""
 
 import io
+import re
 from typing import cast
 
 import pytest
@@ -38,3 +39,18 @@ def test_a_value_without_an_end_is_refused_after_what_is_read_at_once(
     with pytest.raises(SourceError, match="has more than 1,048,576 bytes"):
         [*texts(sequence(file))] if beginning != b"[" else [*JsonStream(file).elements()]
     assert endless.given < 8 << 20
+
+
+def test_where_each_object_has_a_line_its_end_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Walking over every string and bracket takes many times as long."""
+    walked: list[int] = []
+    walk = JsonStream._nested
+
+    def counting(self: JsonStream, between: re.Pattern[bytes], opening: int) -> bytes:
+        walked.append(opening)
+        return walk(self, between, opening)
+
+    monkeypatch.setattr(JsonStream, "_nested", counting)
+    lines = b"".join(b'{"a": "} {", "n": %d}\n' % number for number in range(1000))
+    assert len([*texts(sequence(io.BytesIO(lines)))]) == 1000
+    assert len(walked) == 1

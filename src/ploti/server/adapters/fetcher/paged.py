@@ -27,7 +27,12 @@ async def lines(kind: str, url: str, *, ask: Ask) -> AsyncGenerator[bytes, None]
             if not begun:
                 yield described(page.pages)
                 begun = True
-            yield b"".join(bytes(row) + b"\n" for row in page.rows)
+            yield b"".join(_line(bytes(row)) for row in page.rows)
+
+
+def _line(row: bytes) -> bytes:
+    """A row in a line; in JSON a line may end between tokens only."""
+    return row.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
 
 
 def _pages(kind: str, url: URL, ask: Ask) -> AsyncGenerator[Page, None]:

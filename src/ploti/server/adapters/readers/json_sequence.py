@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
-from ploti.server.adapters.readers.json_stream import JsonStream
+from ploti.server.adapters.readers.json_stream import BETWEEN_LINES, JsonStream
 
 SEPARATOR = b"\x1e"
 """What RFC 8142 sets before each text; it stands in no JSON text itself."""
@@ -13,7 +13,7 @@ SEPARATOR = b"\x1e"
 
 def sequence(file: BinaryIO) -> JsonStream:
     """The texts of a file, separators taken for blanks."""
-    return JsonStream(cast("BinaryIO", _WithoutSeparators(file)))
+    return JsonStream(cast("BinaryIO", _WithoutSeparators(file)), between=BETWEEN_LINES)
 
 
 def texts(stream: JsonStream) -> Iterator[bytes]:

@@ -21,6 +21,8 @@ _TEXT = re.compile(_STRING, re.DOTALL)
 _IN_OBJECT = re.compile(rb'(?:[^"{}]++|' + _STRING + rb")*+", re.DOTALL)
 _IN_ARRAY = re.compile(rb'(?:[^"\[\]]++|' + _STRING + rb")*+", re.DOTALL)
 _BETWEEN_OBJECTS = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\{")
+BETWEEN_LINES = re.compile(rb"\}[ \t\r]*\n[ \t\r\n]*\{")
+"""What stands between objects of which each has a line."""
 _GUESS_WITHIN = 1 << 16
 _WRONG_GUESSES = 50
 _LONGEST = 128 << 20
@@ -38,8 +40,15 @@ class JsonStream:
     SourceError with the place.
     """
 
-    def __init__(self, file: BinaryIO, *, block: int = _BLOCK) -> None:
+    def __init__(
+        self,
+        file: BinaryIO,
+        *,
+        block: int = _BLOCK,
+        between: re.Pattern[bytes] = _BETWEEN_OBJECTS,
+    ) -> None:
         self._file = file
+        self._between = between
         self._block = block
         self._buffer = b""
         self._at = 0
@@ -140,7 +149,7 @@ class JsonStream:
         """
         if self._wrong_guesses >= _WRONG_GUESSES:
             return None
-        found = _BETWEEN_OBJECTS.search(self._buffer, self._at, self._at + _GUESS_WITHIN)
+        found = self._between.search(self._buffer, self._at, self._at + _GUESS_WITHIN)
         if found is None:
             return None
         guess = self._buffer[self._at : found.start() + 1]

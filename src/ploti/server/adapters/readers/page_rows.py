@@ -13,7 +13,6 @@ from ploti.server.adapters.readers import places
 from ploti.server.adapters.readers.crs_names import from_code, from_wkt
 from ploti.server.adapters.readers.esri_geometry import to_wkb
 from ploti.server.adapters.readers.json_columns import Number, Row
-from ploti.server.adapters.readers.json_sequence import sequence, texts
 from ploti.server.adapters.readers.remarks import Remark
 from ploti.server.sources import pages as paged
 from ploti.server.sources.declaration import Declaration
@@ -80,12 +79,11 @@ def take_rows(path: str, take: Taking) -> None:
     """Hand over each row after the description; raises SourceError naming one that is broken."""
     with Path(path).open("rb") as file:
         file.readline(_LONGEST_DESCRIPTION)
-        stream = sequence(file)
-        for number, text in enumerate(texts(stream), 1):
+        for number, line in enumerate(file, 1):
             try:
-                take(number, text)
+                take(number, line)
             except (ValueError, msgspec.DecodeError, RecursionError) as error:
-                raise stream.undecodable(error, text=text, what=f"row {number:,}") from None
+                raise SourceError(f"row {number:,} cannot be read: {error}") from None
 
 
 def describe(path: str) -> Pages:
