@@ -2,13 +2,14 @@
 
 `python -m tests.bench.bench_push [ROWS [RUNS]]` (1,000,000 rows, 3 runs). The floor is DuckDB's
 `read_csv` as text and a sorted Parquet write in a process of its own; each build is a process of
-its own too, start-up included. The least of the runs counts. Not in a build: the upload, the
-parent's sha256, the commit.
+its own too, start-up included, in the environment that the server gives a child. The least of the
+runs counts. Not in a build: the upload, the parent's sha256, the commit.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -117,6 +118,7 @@ def run_build(source: str, folder: str, base: str) -> None:
         (CsvReader, "read", "structure of the CSV"),
         (duck.DuckEngine, "keep", "read, type, hash, keep"),
         (duck.DuckEngine, "run", "match and diff"),
+        (duck.DuckEngine, "match", "proof of the keys"),
         (duck.DuckEngine, "rows", "looks (types, key, counts)"),
         (duck, "write_first", "sort, write"),
         (duck.DuckEngine, "write_next", "walk, write"),
@@ -184,8 +186,11 @@ def counted(step: str, steps: dict[str, float]) -> Iterator[None]:
 
 
 def measure(*arguments: str) -> dict[str, object]:
+    from ploti.server.adapters.builder.process import VARIABLES
+
     command = [sys.executable, "-m", "tests.bench.bench_push", *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    environment = os.environ | (VARIABLES if arguments[0] == "build" else {})
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return found
 

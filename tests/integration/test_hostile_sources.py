@@ -74,9 +74,67 @@ def long_text(folder: Path) -> Path:
     return path
 
 
+def sparse(path: Path, head: bytes) -> Path:
+    """A file that says to be of 10 GiB and takes no room."""
+    with path.open("wb") as file:
+        file.write(head)
+        file.truncate(10 << 30)
+    return path
+
+
+def endless_line(folder: Path) -> Path:
+    return sparse(folder / "line.csv", b"id,name\n1,")
+
+
+def endless_quote(folder: Path) -> Path:
+    return sparse(folder / "quote.csv", b'id,name\n1,"')
+
+
+def endless_object(folder: Path) -> Path:
+    return sparse(folder / "line.ndjson", b'{"id": "')
+
+
+def million_columns(folder: Path) -> Path:
+    path = folder / "wide.csv"
+    path.write_text(",".join(f"c{n}" for n in range(1_000_000)) + "\n")
+    return path
+
+
+def million_members(folder: Path) -> Path:
+    path = folder / "wide.ndjson"
+    path.write_text("\n".join(f'{{"c{n}": 1}}' for n in range(1_000_000)))
+    return path
+
+
+def laughs(folder: Path) -> Path:
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    path = folder / "laughs.kml"
+    path.write_text(
+        f'<!DOCTYPE kml [<!ENTITY l0 "ha">{entities}]>'
+        "<kml><Placemark><name>&l9;</name></Placemark></kml>"
+    )
+    return path
+
+
+def archive_in_archives(folder: Path) -> Path:
+    inner, path = folder / "inner.zip", folder / "outer.zip"
+    with zipfile.ZipFile(inner, "w") as packed:
+        packed.writestr("a.csv", "id\n1\n")
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.write(inner, "inner.zip")
+    return path
+
+
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
+        (endless_line, "line 2: a record without an end"),
+        (endless_quote, "line 2: a record without an end"),
+        (endless_object, "more than 134,217,728 bytes"),
+        (million_columns, "the source has 1,000,000 columns, and may have 2,000"),
+        (million_members, "the source has more than 2,000 columns"),
+        (laughs, "entities"),
+        (archive_in_archives, "inner.zip"),
         (zip_bomb, "the archive unpacks to far more than its size, at 'a.csv'"),
         (endless_view, "longer than the 3 s of PLOTI_BUILD_SECONDS"),
         (one_text_for_terabytes, MEMORY),
@@ -87,7 +145,7 @@ def long_text(folder: Path) -> Path:
 def test_a_hostile_file_is_a_failed_check_with_its_reason(
     tmp_path: Path, make: Callable[[Path], Path], reason: str
 ) -> None:
-    seconds = 3 if make is endless_view else 60
+    seconds = 3 if make is endless_view else 300
     limits = Limits(memory=512 * MIB, seconds=seconds, file_size=1 << 30)
     entry = ["-m", "ploti.server.app.child"]
     builder = ProcessBuilder(tmp_path / "work", entry=entry, limits=limits)

@@ -37,7 +37,7 @@ _LOG = structlog.get_logger()
 _LONGEST_REPORT = 64 << 20
 _LONGEST_COMPLAINT = 16 << 10
 _Pipes = tuple[asyncio.StreamWriter, asyncio.StreamReader]
-_VARIABLES = {
+VARIABLES = {
     "LANG": "C.UTF-8",
     "TZ": "UTC",
     # The limit counts what is mapped. Arrow's own pool and an arena a thread mapped 2 GiB and more
@@ -45,6 +45,8 @@ _VARIABLES = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "2",
 }
+"""The child's environment, beside its folder."""
+
 _INSIDE = "the build failed inside ploti; the server's log has the reason"
 
 
@@ -118,7 +120,7 @@ class ProcessBuilder:
             stderr=asyncio.subprocess.PIPE,
             pass_fds=[report],
             cwd=folder,
-            env={"HOME": folder, "TMPDIR": folder, **_VARIABLES},
+            env={"HOME": folder, "TMPDIR": folder, **VARIABLES},
             start_new_session=True,
         )
 
