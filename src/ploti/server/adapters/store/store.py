@@ -27,6 +27,7 @@ from ploti.server.adapters.store.recovery import SqlRecovery
 from ploti.server.adapters.store.requests import SqlAnswers, SqlAudit
 from ploti.server.adapters.store.retention import SqlRetention
 from ploti.server.adapters.store.subscriptions import SqlMemberships, SqlSubscriptions
+from ploti.server.adapters.store.threads import Threads
 from ploti.server.adapters.store.versions import SqlStates, SqlVersions
 from ploti.server.adapters.store.webhooks import SqlWebhooks
 from ploti.server.ports.store import Transaction
@@ -52,14 +53,13 @@ class SqlStore:
         self._writer = writer
         self._readers = reader
         self._writing = ThreadPoolExecutor(writers, thread_name_prefix="store-write")
-        self._reading = ThreadPoolExecutor(readers, thread_name_prefix="store-read")
+        self._reading = Threads(readers, name="store-read")
         self._bodies = Bodies()
         self._bells: dict[Topic, list[Bell]] = {topic: [] for topic in Topic}
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
         """Run work that only reads, over one consistent moment."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._reading, self._read, work)
+        return await self._reading.run(lambda: self._read(work))
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
         """Run work in one transaction: all of it is durable when this returns, or none."""
