@@ -121,12 +121,6 @@ def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Ground:
 
 
 _LEFTOVERS = {".downloads", ".wal", ".sqlite-journal", ".gpkg-journal", ".new"}
-_SET_UP = {
-    ".duckdb": "FROM duckdb_tables() WHERE schema_name = '_ploti' AND table_name = 'datasets'",
-    ".sqlite": "SELECT name FROM sqlite_schema WHERE name = '_ploti_datasets'",
-    ".gpkg": "SELECT name FROM sqlite_schema WHERE name = '_ploti_datasets'",
-    "": "SELECT 1 WHERE to_regclass('_ploti.datasets') IS NOT NULL",
-}
 
 
 def settle(place: Place) -> None:
@@ -141,19 +135,10 @@ def settle(place: Place) -> None:
             assert time.monotonic() < patience, "a killed client is still connected"
 
 
-def has_begun(place: Place) -> bool:
-    """Whether there is anything to look at."""
-    if isinstance(place, str):
-        return bool(synced.query(place, _SET_UP[""]))
-    if place.suffix == ".parquet":
-        return bool(synced.recorded(place))
-    return place.exists() and bool(synced.query(place, _SET_UP[place.suffix]))
-
-
 def assert_whole(place: Place, feed: FakeFeed) -> None:
     """Every table is exactly the version that is recorded with it."""
     settle(place)
-    if not has_begun(place):
+    if not synced.is_begun(place):
         return
     for dataset_id, (number, state) in synced.held(place).items():
         if state == "held":

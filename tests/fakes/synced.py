@@ -159,9 +159,29 @@ def held(place: Place) -> dict[str, tuple[object, ...]]:
     return {str(dataset_id): tuple(rest) for dataset_id, *rest in rows}
 
 
-def cursor(place: Place) -> object:
-    """The cursor, as the documented table says."""
-    return query(place, "SELECT cursor FROM _ploti.subscriptions")[0][0]
+def is_begun(place: Place) -> bool:
+    """Whether anything of ploti's is there."""
+    if isinstance(place, str):
+        return query(place, "SELECT to_regclass('_ploti.datasets')") != [(None,)]
+    if place.suffix == ".parquet":
+        return bool(recorded(place))
+    if not place.exists():
+        return False
+    if place.suffix == ".duckdb":
+        found = "FROM duckdb_tables() WHERE schema_name = '_ploti' AND table_name = 'datasets'"
+        return bool(query(place, found))
+    return bool(query(place, "SELECT 1 FROM sqlite_schema WHERE name = '_ploti_datasets'"))
+
+
+def cursor(place: Place) -> str | None:
+    """The cursor, as the documented table says; None where there is none yet."""
+    if isinstance(place, Path) and place.suffix == ".parquet":
+        places = recorded(place)["subscriptions"].values()
+        return next((each["cursor"] for each in places), None)
+    has_schemas = isinstance(place, str) or place.suffix == ".duckdb"
+    table = "_ploti.subscriptions" if has_schemas else "_ploti_subscriptions"
+    rows = query(place, f"SELECT cursor FROM {table}")
+    return None if not rows or rows[0][0] is None else str(rows[0][0])
 
 
 def read_table(place: Place, version: FakeVersion, table: str) -> dict[str, dict[str, object]]:

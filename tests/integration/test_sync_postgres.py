@@ -11,8 +11,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict
-from tests.fakes import synced
+from tests.fakes import replay, synced
 from tests.fakes.cut_wire import CutWire, cut_wire
 from tests.fakes.feed import FakeFeed, FakeVersion, make_schema
 
@@ -261,6 +263,21 @@ def test_names_are_fitted_once_and_listed(postgres_url: str) -> None:
     assert max(len(each.encode()) for each in kinds(postgres_url)) == 63
     with synced.destination(postgres_url).reading() as session:
         assert session.names("permits") == after
+
+
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],  # each history empties it
+)
+@given(history=st.lists(replay.STEPS, max_size=12))
+def test_after_any_history_idle_tables_equal_the_current_versions(
+    postgres_url: str, history: list[tuple[Any, ...]]
+) -> None:
+    """The replay law of `tests/property`."""
+    synced.execute(postgres_url, "DROP SCHEMA IF EXISTS _ploti CASCADE")
+    synced.execute(postgres_url, "DROP TABLE IF EXISTS parcels, permits")
+    replay.World(postgres_url).live(history)
 
 
 def test_two_subscriptions_share_a_database_but_not_a_table(
