@@ -15,8 +15,8 @@ from tests.fakes.child_builder import ChildBuilder
 from tests.fakes.world import PERMITS, World, play, table
 from tests.unit.matching.tables import permits
 
-from ploti.errors import Conflict, InvalidInput
-from ploti.model.admin import Outcome, OutcomeKind, ProposalKind, ProposalState
+from ploti.errors import Conflict, Expired, InvalidInput
+from ploti.model.admin import HoldState, Outcome, OutcomeKind, ProposalKind, ProposalState
 from ploti.model.event import HoldReason
 from ploti.model.ids import ProposalId
 from ploti.model.version import Counts, ResyncReason
@@ -26,6 +26,7 @@ from ploti.server.build.candidate import FileRole
 from ploti.server.membership.principal import Reader
 from ploti.server.service.match_again import match_held
 from ploti.server.service.propose_ids import list_proposals, propose_replacement, reject_proposal
+from ploti.server.service.prune_old import prune
 from ploti.server.service.read_version import get_version
 from ploti.server.service.rebuild_version import rebuild_version
 from ploti.server.service.replace_ids import approve_proposal
@@ -370,5 +371,39 @@ def test_an_id_that_came_back_meanwhile_is_not_given_to_another_record_law4(
         moved = await id_map(world, 5)
         assert len(moved) == 39
         assert before["old7"] not in moved.values()
+
+    play(tmp_path, story, builder=ChildBuilder())
+
+
+async def pass_days(world: World, days: int) -> None:
+    """Days of a server that runs: each has its run of the retention."""
+    for _ in range(days):
+        world.clock.moment = Instant.of(world.clock.moment + DAYS)
+        now = world.clock.now()
+        assert await world.write(lambda tx, now=now: prune(tx, now=now)) is None
+
+
+def test_id_maps_are_kept_90_days_and_without_one_nothing_before_it_is_restored_s44_s23(
+    tmp_path: Path,
+) -> None:
+    async def story(world: World) -> None:
+        await world.declare()
+        await world.write(lambda tx: prune(tx, now=world.clock.now()))
+        await world.subscribe()
+        await world.push(table({"a": "deck"}))
+        await world.push(table({"a": "deck"}, columns="id,sort"))
+        (hold,) = await world.holds(HoldState.OPEN)
+        await world.release(hold.id)
+        await replace_ids(world)
+        await pass_days(world, 89)
+        assert len(await id_map(world, 3)) == 1
+        await pass_days(world, 2)
+        files = await world.read(lambda tx: tx.versions.files(PERMITS, 3))
+        assert FileRole.ID_MAP not in {file.role for file in files}
+        with pytest.raises(Expired, match="id map of version 3"):
+            await restore_version(world.parts, PERMITS, 1)
+        dataset = await world.read(lambda tx: tx.datasets.get(PERMITS))
+        assert dataset is not None
+        assert dataset.released_again is None
 
     play(tmp_path, story, builder=ChildBuilder())

@@ -137,7 +137,8 @@ def _next(work: _Work, base: Base) -> Candidate | Unchanged:
         if not counts.total and change is None and not order.always:
             return unchanged
     links = write_links(order, state, engine, matched=matched, unique=work.fault is None)
-    files = [*_gone_files(work, base, snapshot, gone), *links]
+    removes = differences.removed > 0
+    files = [*_gone_files(work, base, snapshot, gone, removes=removes), *links]
     built = _written(candidate, work, written=written, counts=counts, more=files)
     explained = find_one_column(engine, state, start, counts=differences)
     built = msgspec.structs.replace(
@@ -193,14 +194,15 @@ def _gone_lately(work: _Work, base: Base, start: Base) -> Gone | None:
     return and_also(gone, removed, key=key)
 
 
-def _gone_files(work: _Work, base: Base, snapshot: str, gone: Gone | None) -> list[BuiltFile]:
+def _gone_files(
+    work: _Work, base: Base, snapshot: str, gone: Gone | None, *, removes: bool
+) -> list[BuiltFile]:
     """The list of records removed lately that this version carries on, if there are any."""
     key, order = work.state.shape.key, work.order
-    if order.start is order.base:
-        removed = removed_rows(
-            base.schema, going_rows(base.snapshot), key=key, version=order.version
-        )
-        listed = and_also(gone, removed, key=key)
+    if order.matched_to is None:
+        going = going_rows(base.snapshot)
+        removed = removed_rows(base.schema, going, key=key, version=order.version)
+        listed = and_also(gone, removed if removes else None, key=key)
         return write_gone(work.engine, listed, back=diff.RETURNED)
     listed = gone_before(base, since=order.gone_since, key=key)
     missing = missing_rows(base.snapshot, snapshot)
