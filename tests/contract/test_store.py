@@ -29,6 +29,7 @@ from ploti.server.adapters.store.tables import feed_body, metadata
 from ploti.server.build.candidate import FileRole
 from ploti.server.eventlog.drafts import Draft
 from ploti.server.eventlog.paging import Extent
+from ploti.server.ports.alerts import AlertId, AlertRow, AlertType
 from ploti.server.ports.rows import (
     AttemptId,
     AttemptRow,
@@ -416,3 +417,25 @@ def test_a_database_of_a_newer_release_is_refused_in_one_line(tmp_path: Path) ->
         database.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(ConfigError, match="newer ploti, update this one"):
         SqliteStore(str(path))
+
+
+def test_an_alert_is_one_of_its_cause_and_is_kept_until_it_is_dropped(play: Play) -> None:
+    alert = AlertRow(id=AlertId("alrt_1"), type=AlertType.DISK_LOW, body="{}", raised_at=NOW)
+
+    async def story(store: Store) -> None:
+        def twice(tx: Transaction) -> list[bool]:
+            added = [tx.alerts.add(alert), tx.alerts.add(replace(alert, body="[]"))]
+            tx.jobs.put(JobKind.ALERT, alert.id, at=NOW)
+            return added
+
+        assert await store.write(twice) == [True, False]
+        assert await store.write(lambda tx: tx.alerts.add(alert)) is False
+        assert await store.read(lambda tx: tx.alerts.get(alert.id)) == alert
+        sent = replace(alert, tries=1, ended_at=LATER)
+        await store.write(lambda tx: tx.alerts.save(sent))
+        assert await store.read(lambda tx: tx.alerts.get(alert.id)) == sent
+        assert await store.read(lambda tx: tx.jobs.is_planned(JobKind.ALERT, alert.id))
+        await store.write(lambda tx: tx.alerts.drop(alert.id))
+        assert await store.read(lambda tx: tx.alerts.get(alert.id)) is None
+
+    play(story)

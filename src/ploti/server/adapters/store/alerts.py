@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
 from ploti.server.adapters.store.tables import alert as alerts
@@ -17,9 +18,11 @@ class SqlAlerts:
 
     def add(self, alert: AlertRow) -> bool:
         """Keep a new alert; false where there is one of this id."""
-        if self.get(alert.id) is not None:
+        try:
+            with self._connection.begin_nested():
+                self._connection.execute(insert(alerts).values(fields_of(alert)))
+        except IntegrityError:  # another transaction may have raised it at the same time
             return False
-        self._connection.execute(insert(alerts).values(fields_of(alert)))
         return True
 
     def get(self, alert_id: AlertId) -> AlertRow | None:
