@@ -45,6 +45,22 @@ def test_a_server_that_ignores_offsets_is_read_by_its_ids(tmp_path: Path) -> Non
     assert ids(read(tmp_path, layer(honours=honours))) == [1, 2, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.parametrize("odd", ["twice", "others"])
+def test_rows_that_come_twice_or_unasked_fail_the_read(odd: str, tmp_path: Path) -> None:
+    server = layer(honours=["where", "objectIds", "returnIdsOnly", "returnCountOnly"])
+
+    async def answer(request: web.Request) -> web.Response:
+        if "objectIds" not in request.query:
+            return await server.answer(request)
+        features = server.features[:3]
+        return web.json_response({"features": features * 2 if odd == "twice" else features[::-1]})
+
+    if odd == "others":
+        server.about = server.about.replace('"maxRecordCount": 3', '"maxRecordCount": 2')
+    with pytest.raises(SourceError, match="rows twice, or with other object ids"):
+        read(tmp_path, server, answer=answer)
+
+
 def test_rows_that_are_listed_and_never_given_fail_the_read(tmp_path: Path) -> None:
     server = layer()
 

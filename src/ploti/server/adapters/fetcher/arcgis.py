@@ -127,10 +127,10 @@ class _Layer:
         return await self._rows(lambda: order | {"resultRecordCount": str(self.size)})
 
     async def rows_of(self, ids: Sequence[int]) -> _Got:
-        """Rows with these ids; raises SourceError for others."""
+        """Rows with these ids; raises SourceError for others, and for one that comes twice."""
         got = await self._rows(lambda: {"objectIds": ",".join(map(str, ids[: self.size]))})
-        if not {*got.ids} <= {*ids}:
-            raise SourceError("the source gave rows with other object ids than those asked for")
+        if len({*got.ids}) < len(got.ids) or not {*got.ids} <= {*ids}:
+            raise SourceError("the source gave rows twice, or with other object ids than asked for")
         return got
 
     def describe(self, answer: Answer | None) -> Pages:
