@@ -107,6 +107,7 @@ def _serve(settings: Settings, *, say: Say, to_a_terminal: bool) -> None:
 @asynccontextmanager
 async def compose(settings: Settings, folder: DataFolder, *, base: str) -> AsyncIterator[Backend]:
     """The backend over a folder that is locked; what an earlier process left open is ended."""
+    secrets = secrets_of(settings, folder)
     store = open_store(settings, folder)
     mark = FolderMark(folder)
     try:
@@ -114,7 +115,7 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
         await store.read(lambda tx: refuse_older(tx, given))
         async with (
             keeping_mark(mark, store),
-            _composed(settings, folder, store, base=base) as backend,
+            _composed(settings, folder, store, secrets=secrets, base=base) as backend,
         ):
             yield backend
     finally:
@@ -124,10 +125,9 @@ async def compose(settings: Settings, folder: DataFolder, *, base: str) -> Async
 
 @asynccontextmanager
 async def _composed(
-    settings: Settings, folder: DataFolder, store: SqlStore, *, base: str
+    settings: Settings, folder: DataFolder, store: SqlStore, *, secrets: list[bytes], base: str
 ) -> AsyncIterator[Backend]:
     clock, ids, meters = clock_of(settings, store), RandomIds(), PrometheusMeters()
-    secrets = secrets_of(settings, folder)
     signer = LinkSigner(secrets[0], base=base, now=clock.now, older=secrets[1:])
     blobs = FolderBlobs(folder.blobs, signer=signer)
     fetcher = _fetcher(settings, blobs)
