@@ -12,7 +12,7 @@ from tests.fakes.postgres import Cluster
 from tests.fakes.releases import NOW, declare, release
 
 from ploti.errors import ConfigError, PlotiError, Unavailable
-from ploti.model.ids import DatasetId
+from ploti.model.ids import DatasetId, SubscriptionId, WorkspaceId
 from ploti.model.wire import Instant
 from ploti.server.adapters.clock import SystemClock
 from ploti.server.adapters.store import PostgresStore
@@ -20,6 +20,7 @@ from ploti.server.ports.rows import JobKind
 from ploti.server.ports.store import Transaction
 
 A, B = DatasetId("ds_a"), DatasetId("ds_b")
+NOBODY, NOWHERE = SubscriptionId("sub_none"), WorkspaceId("ws_none")
 
 
 def opened(url: str, **settings: Callable[[], None]) -> PostgresStore:
@@ -100,10 +101,11 @@ def test_after_a_lost_connection_the_next_request_is_told_and_the_others_go_on(
             await store.write(lambda tx: declare(tx, A))
             rung = threading.Event()
             store.on_log(rung.set)
-            assert await store.read(lambda tx: tx.datasets.get(A))
+            assert await store.read(lambda tx: tx.log.extent(NOBODY, workspace=NOWHERE)) is None
             await asyncio.to_thread(end_connections, postgres_url)
             with pytest.raises(Unavailable, match="does not answer"):
-                await store.read(lambda tx: tx.datasets.get(A))
+                await store.read(lambda tx: tx.log.extent(NOBODY, workspace=NOWHERE))
+            assert await store.read(lambda tx: tx.datasets.get(A)) is not None
             with pytest.raises(Unavailable, match="does not answer"):
                 await store.write(lambda tx: release(tx, A))
             assert await store.write(lambda tx: release(tx, A)) == 1

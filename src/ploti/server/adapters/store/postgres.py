@@ -72,15 +72,15 @@ class PostgresStore(SqlStore):
     def _read(self, work: Callable[[Transaction], T]) -> T:
         try:
             return super()._read(work)
-        except DBAPIError as error:
+        except (DBAPIError, psycopg.Error) as error:
             raise _told(error) from error
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
         for _ in range(_TRIES - 1):
             try:
                 return super()._write(work)
-            except DBAPIError as error:
-                if not isinstance(error.orig, _AGAIN):
+            except (DBAPIError, psycopg.Error) as error:
+                if not isinstance(_cause(error), _AGAIN):
                     raise _told(error) from error
         return super()._write(work)
 
@@ -96,11 +96,17 @@ class PostgresStore(SqlStore):
 _AGAIN = (errors.DeadlockDetected, errors.SerializationFailure)
 
 
-def _told(error: DBAPIError) -> Exception:
+def _cause(error: DBAPIError | psycopg.Error) -> BaseException | None:
+    """The driver's own error, which a statement that went straight to it raises itself."""
+    return error.orig if isinstance(error, DBAPIError) else error
+
+
+def _told(error: DBAPIError | psycopg.Error) -> Exception:
     """What callers are told where the database is away, full or too busy."""
-    if isinstance(error.orig, errors.DiskFull):
+    cause = _cause(error)
+    if isinstance(cause, errors.DiskFull):
         return OSError(errno.ENOSPC, "The database's disk is full")
-    if isinstance(error.orig, psycopg.OperationalError):
+    if isinstance(cause, psycopg.OperationalError):
         return Unavailable("The database does not answer: try again", retry_after=5)
     return error
 

@@ -80,10 +80,9 @@ class SqlStore:
 
     async def close(self) -> None:
         """Finish what is under way and let the database go."""
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._writing, self._writer.dispose)
-        self._writing.shutdown()
+        await self._reading.run(self._writing.shutdown)
         self._reading.shutdown()
+        self._writer.dispose()
         self._readers.dispose()
 
     def _read(self, work: Callable[[Transaction], T]) -> T:
