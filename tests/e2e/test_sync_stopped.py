@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.fakes import synced
@@ -63,8 +64,8 @@ def _sync(url: str, file: str, stop_at: Moment | None, flags: tuple[str, ...]) -
     os.environ |= {"PLOTI_API_URL": url, "PLOTI_API_KEY": KEY}
     tell = command._tell
 
-    def tell_and_stop(progress: Progress) -> None:
-        tell(progress)
+    def tell_and_stop(progress: Progress, **given: Any) -> None:
+        tell(progress, **given)
         if progress.moment is stop_at:
             os.kill(os.getpid(), signal.SIGTERM)
 

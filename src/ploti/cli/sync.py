@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from ploti.cli.bars import Bars, watching
 from ploti.cli.output import Json, print_json, print_next, print_table
 from ploti.cli.stopping import stopped_by_signals
 from ploti.cli.waking import SECRET_VARIABLE, SecretFile, read_secret, waking
@@ -23,7 +25,13 @@ from ploti.sync.status import Status
 from ploti.sync.verify import Verification, Verified
 
 Subscription = Annotated[str, Parameter(help="The subscription's id.")]
-To = Annotated[str, Parameter(help="The destination: duckdb:FILE, sqlite:FILE or gpkg:FILE.")]
+To = Annotated[
+    str,
+    Parameter(
+        help="The destination: duckdb:FILE, sqlite:FILE, gpkg:FILE, parquet:FOLDER/ or"
+        " postgresql://…"
+    ),
+]
 LockTimeout = Annotated[
     float, Parameter(help="Seconds to wait while another program has the destination open.")
 ]
@@ -75,11 +83,10 @@ def sync(
     _ploti_record_id. What is held stands in the schema _ploti, or in tables with the prefix
     _ploti_. Stopped at any moment, it goes on where it was.
     """
-    follow = follow or listen is not None
-    observe = _print_steps if json and follow else _tell
-    alarm = Alarm()
+    follow, alarm = follow or listen is not None, Alarm()
     with (
         stopped_by_signals(alarm),
+        watching(quiet=json) as bars,
         Client() as client,
         _listening(listen, secret_file, subscription, alarm),
         calls.opened(
@@ -92,8 +99,9 @@ def sync(
             replace_views=replace_views,
             table_name=table_name,
             lock_timeout=lock_timeout,
-            observe=observe,
+            observe=_print_steps if json and follow else partial(_tell, bars=bars),
             alarm=alarm,
+            transferred=bars.transferred if bars else None,
         ) as run,
     ):
         try:
@@ -117,11 +125,15 @@ def _listening(
     return waking(port, secret=read_secret(secret_file), subscription=subscription, alarm=alarm)
 
 
-def _tell(progress: Progress) -> None:
+def _tell(progress: Progress, *, bars: Bars | None) -> None:
     """Say on standard error what people must know, and on a terminal what they like to know."""
-    if progress.moment in _LOUD or (progress.moment in _TOLD and sys.stderr.isatty()):
-        subject = f"{progress.dataset_id}: " if progress.dataset_id else ""
-        print(f"{subject}{progress.detail}", file=sys.stderr, flush=True)
+    line = f"{progress.dataset_id}: {progress.detail}" if progress.dataset_id else progress.detail
+    if bars is not None:
+        bars.show(progress)
+        if progress.moment in _TOLD:
+            bars.say(line)
+    elif progress.moment in _LOUD:
+        print(line, file=sys.stderr, flush=True)
 
 
 def _print_steps(progress: Progress) -> None:
@@ -205,8 +217,15 @@ def verify(
     A bucket is the first byte of the SHA-256 of a record's id, 0 to 255. Exit status 5 says that a
     table differs.
     """
-    with Client() as client:
-        found = calls.verify(client, subscription, to=to, repair=repair, lock_timeout=lock_timeout)
+    with watching(quiet=json) as bars, Client() as client:
+        found = calls.verify(
+            client,
+            subscription,
+            to=to,
+            repair=repair,
+            lock_timeout=lock_timeout,
+            observe=partial(_tell, bars=bars),
+        )
     if json:
         print_json(found)
     else:
