@@ -6,11 +6,13 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from tests.fakes import postgres
 from tests.fakes.releases import NOW, declare, release
 
 from ploti.model.ids import DatasetId, KeyId, MemberId, SubscriptionId, WorkspaceId
 from ploti.model.subscription import Selection
-from ploti.server.adapters.store import SqliteStore
+from ploti.server.adapters.clock import SystemClock
+from ploti.server.adapters.store import PostgresStore, SqliteStore, SqlStore
 from ploti.server.membership.principal import Principal
 from ploti.server.ports.rows import SubscriptionRow
 from ploti.server.ports.store import Transaction
@@ -22,6 +24,7 @@ ROUNDS = 10
 EVENTS = 100
 GOAL = 60
 """Milliseconds (testing.md, 'Benchmarks')."""
+GOAL_OF_POSTGRES = 150
 WHO = Principal(
     workspace_id=WorkspaceId("ws_1"),
     member_id=MemberId("mem_1"),
@@ -68,27 +71,36 @@ def told(times: list[tuple[float, float]]) -> str:
     return f"wall {wall[0]:.1f} ms best, {wall[middle]:.1f} median; CPU {cpu[middle]:.1f} median"
 
 
-async def measure(folder: Path) -> None:
-    store = SqliteStore(str(folder / "ploti.db"))
+async def measure(store: SqlStore, *, goal: int) -> None:
     await store.write(lambda tx: declare(tx, DATASET))
     await store.write(subscribe)
     releases = [
         await timed(lambda: store.write(lambda tx: release(tx, DATASET))) for _ in range(EVENTS)
     ]
-    print(f"release to {LOGS:,} logs (goal {GOAL} ms):")
+    print(f"{type(store).__name__}, release to {LOGS:,} logs (goal {goal} ms):")
     for first in (0, EVENTS - ROUNDS):
         print(f"  holding {first} events each: {told(releases[first : first + ROUNDS])}")
     pages = [await timed(lambda: store.read(page)) for _ in range(200)]
     size = await store.read(page)
-    print(f"page of 100 events ({size:,} bytes): {told(pages)}")
+    print(f"  page of 100 events ({size:,} bytes): {told(pages)}")
     await store.close()
-    size = (folder / "ploti.db").stat().st_size
-    print(f"database: {size / (LOGS * EVENTS):.0f} bytes an event")
+
+
+async def on_sqlite() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "ploti.db"
+        await measure(SqliteStore(str(file)), goal=GOAL)
+        print(f"  database: {file.stat().st_size / (LOGS * EVENTS):.0f} bytes an event")
+
+
+async def on_postgres() -> None:
+    with postgres.running() as cluster, cluster.database() as url:
+        await measure(PostgresStore(url, now=SystemClock().now), goal=GOAL_OF_POSTGRES)
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(measure(Path(folder)))
+    asyncio.run(on_sqlite())
+    asyncio.run(on_postgres())
 
 
 if __name__ == "__main__":

@@ -61,14 +61,26 @@ def main() -> None:
         for number in range(EVENTS):
             server.declare(f"ds_{number}")
         log = server.subscribe(*(f"ds_{number}" for number in range(EVENTS)))
-        for name, path in (
-            ("page of 100 events", f"{log}/events?limit=100"),
-            ("one event", f"{log}/events?limit=1"),
-            ("from memory", "/openapi.json"),
-            ("health", "/healthz"),
-        ):
-            cost, size = asyncio.run(measure(server, path))
+        costs = {
+            name: asyncio.run(measure(server, path))
+            for name, path in (
+                ("page of 100 events", f"{log}/events?limit=100"),
+                ("one event", f"{log}/events?limit=1"),
+                ("from memory", "/openapi.json"),
+                ("health", "/healthz"),
+            )
+        }
+        for name, (cost, size) in costs.items():
             print(f"{name:20} {cost:6.0f} us a request, {size} bytes")
+        page, size = costs["page of 100 events"]
+        floor = from_memory(size, small=costs["health"], large=costs["from memory"])
+        print(f"the page costs {page / floor:.1f} of its bytes from memory ({floor:.0f} us)")
+
+
+def from_memory(size: int, *, small: tuple[float, int], large: tuple[float, int]) -> float:
+    """What so many bytes from memory cost, between a small answer and a large one."""
+    share = max(large[0] - small[0], 0) / (large[1] - small[1])
+    return small[0] + share * (size - small[1])
 
 
 if __name__ == "__main__":

@@ -284,6 +284,7 @@ def _logs() -> None:
         _number("last_seq"),
         _number("first_seq"),
         sa.UniqueConstraint("subscription_id"),
+        postgresql_with={"fillfactor": 50},
     )
     op.create_table(
         "feed_body",
