@@ -215,6 +215,18 @@ def test_a_major_change_is_stopped_by_views_which_it_lists(
     assert version.number == 2
 
 
+def test_a_reader_with_an_older_snapshot_finds_no_empty_table(
+    feed: FakeFeed, postgres_url: str
+) -> None:
+    synced.sync(feed, postgres_url)
+    with psycopg.connect(postgres_url) as reader:
+        reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        reader.execute("SELECT 1 FROM pg_class")
+        release(feed, {"rec_a": ROW | {"name": 12}}, RETYPED)
+        synced.sync(feed, postgres_url)
+        assert reader.execute("SELECT count(*) FROM permits").fetchone() == (1,)
+
+
 def test_a_view_that_the_new_columns_do_not_carry_leaves_everything_as_it_was(
     feed: FakeFeed, postgres_url: str
 ) -> None:

@@ -144,7 +144,8 @@ class Tables:
         """Make a table with a file's rows; its index is made last, which costs less."""
         self._wire.run(f"CREATE TABLE {columns.make_sql(place)}")
         pieces = Rows(self._engine, file).csv(schema, self._written(schema, columns))
-        self._wire.copy(f"COPY {place} FROM STDIN (FORMAT csv)", pieces)
+        # Frozen, so that a reader whose snapshot is older finds the rows and no empty table.
+        self._wire.copy(f"COPY {place} FROM STDIN (FORMAT csv, FREEZE)", pieces)
         self._wire.run(f"ALTER TABLE {place} ADD PRIMARY KEY ({_ID})")
 
     def _written(self, schema: Schema, columns: Columns) -> Written:
