@@ -26,6 +26,8 @@ assert_type([each.id for each in page], list[EventId])
 assert_type(page.following(), Page[Event | UnknownEvent, EventId] | None)
 
 datasets = ploti.feeds.datasets
+maps = ploti.feeds.id_map("ds_orange_fl_building_permits", 41, 43)
+assert_type(maps, dict[str, str])
 assert_type(datasets.list(place="us/fl"), Page[Dataset, str | None])
 assert_type(datasets.show("ds_a"), Dataset)
 assert_type(datasets.versions("ds_a", after=3), Page[VersionSummary, int | None])
