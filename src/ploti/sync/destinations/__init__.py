@@ -19,14 +19,8 @@ _FILES: dict[str, Callable[..., Destination]] = {
     "gpkg": partial(SQLite, layout=GeoPackage()),
     "parquet": Parquet,
 }
-_DATABASES = ("postgresql", "postgres")
-FORMS = (
-    "duckdb:FILE",
-    "postgresql://USER@HOST/DATABASE",
-    "sqlite:FILE",
-    "gpkg:FILE",
-    "parquet:FOLDER/",
-)
+_FORMS = "duckdb:FILE postgresql://USER@HOST/DATABASE sqlite:FILE gpkg:FILE parquet:FOLDER/"
+FORMS = tuple(_FORMS.split())
 """The addresses that there are."""
 
 LOCK_TIMEOUT = 60.0
@@ -49,16 +43,11 @@ def open_destination(
         ConfigError: The address is none that ploti can sync to.
     """
     kind, _, rest = address.partition(":")
+    given = {"subscription_id": subscription_id, "lock_timeout": lock_timeout}
     if kind in _FILES and rest:
-        make, path = _FILES[kind], Path(rest).expanduser()
-        return make(path, subscription_id=subscription_id, lock_timeout=lock_timeout)
-    if kind in _DATABASES and rest.startswith("//"):
-        return _postgres()(
-            address,
-            subscription_id=subscription_id,
-            lock_timeout=lock_timeout,
-            replace_views=replace_views,
-        )
+        return _FILES[kind](Path(rest).expanduser(), **given)
+    if kind in ("postgresql", "postgres") and rest.startswith("//"):
+        return _postgres()(address, replace_views=replace_views, **given)
     raise ConfigError(f"'{address}' is no destination: give one of {', '.join(FORMS)}")
 
 
@@ -69,7 +58,6 @@ def _postgres() -> Callable[..., Destination]:
     except ModuleNotFoundError as error:
         if error.name != "psycopg":
             raise
-        raise ConfigError(
-            "PostgreSQL needs its driver: `pip install 'ploti[sync,postgres]'` brings it"
-        ) from error
+        advice = "`pip install 'ploti[sync,postgres]'` brings it"
+        raise ConfigError(f"PostgreSQL needs its driver: {advice}") from error
     return Postgres
