@@ -13,8 +13,8 @@ from ploti.model.ids import SubscriptionId, dataset_id
 from ploti.sync import repair as repairing
 from ploti.sync import status as status_of
 from ploti.sync import verify as verification
-from ploti.sync.differences import Difference, compared
 from ploti.sync.destinations import LOCK_TIMEOUT, open_destination
+from ploti.sync.differences import Difference, compared
 from ploti.sync.feed import ClientFeed
 from ploti.sync.progress import Observer, Progress, ignore
 from ploti.sync.result import Result

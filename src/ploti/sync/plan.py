@@ -227,4 +227,3 @@ def choose(
         for held in inside
         if held.dataset_id not in holdings.datasets or not held.follows
     ]
-

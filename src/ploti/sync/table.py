@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -28,11 +27,15 @@ class Table:
 
     def pandas(self) -> Any:  # noqa: ANN401 - pandas is not needed to import this
         """A DataFrame with Arrow's types, so that whole numbers beside nulls stay whole."""
-        return self.arrow.to_pandas(types_mapper=import_module("pandas").ArrowDtype)
+        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - where it is asked for
+
+        return self.arrow.to_pandas(types_mapper=pd.ArrowDtype)
 
     def polars(self) -> Any:  # noqa: ANN401
         """A polars DataFrame; a geometry stays WKB."""
-        return import_module("polars").from_arrow(self.arrow)
+        import polars as pl  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
+
+        return pl.from_arrow(self.arrow)
 
     def geopandas(self) -> Any:  # noqa: ANN401
         """A GeoDataFrame with the geometry as such, in its reference system.
@@ -46,14 +49,15 @@ class Table:
         geo = json.loads(metadata)
         name = geo["primary_column"]
         crs = geo["columns"][name].get("crs", "OGC:CRS84")
-        library = import_module("geopandas")
+        import geopandas as library  # type: ignore[import-untyped]  # noqa: PLC0415
+
         shapes = library.GeoSeries.from_wkb(self.arrow[name].to_pandas(), crs=_system(crs))
         frame = library.GeoDataFrame(self.pandas().drop(columns=name), geometry=shapes)
         return frame.rename_geometry(name)
 
 
-def _system(crs: object) -> object:
-    return json.dumps(crs) if isinstance(crs, dict) else crs
+def _system(crs: object) -> str:
+    return json.dumps(crs) if isinstance(crs, dict) else str(crs)
 
 
 def read_table(client: Client, dataset_id: str, version: int | None, file: Role) -> Table:

@@ -21,7 +21,6 @@ _FILES: dict[str, Callable[..., Destination]] = {
 }
 _FORMS = "duckdb:FILE postgresql://USER@HOST/DATABASE sqlite:FILE gpkg:FILE parquet:FOLDER/"
 FORMS = tuple(_FORMS.split())
-"""The addresses that there are."""
 
 LOCK_TIMEOUT = 60.0
 """Seconds to wait for a destination that is in use, unless another number is given."""
@@ -36,8 +35,7 @@ def open_destination(
 ) -> Destination:
     """The destination at an address such as `sqlite:FILE`; nothing is opened or made yet.
 
-    `replace_views`: where a table is made anew, views over it are made again over the new one, in
-    the databases that would not let it go otherwise.
+    `replace_views`: make views again over a table that is made anew, where they would hinder it.
 
     Raises:
         ConfigError: The address is none that ploti can sync to.
@@ -58,6 +56,5 @@ def _postgres() -> Callable[..., Destination]:
     except ModuleNotFoundError as error:
         if error.name != "psycopg":
             raise
-        advice = "`pip install 'ploti[sync,postgres]'` brings it"
-        raise ConfigError(f"PostgreSQL needs its driver: {advice}") from error
+        raise ConfigError("pip install 'ploti[sync,postgres]' brings its driver") from error
     return Postgres
