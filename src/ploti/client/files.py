@@ -80,9 +80,9 @@ async def download(
 ) -> Path:
     """Download a file of a version (left out: of the current one) to the path `to`.
 
-    `role` is `snapshot`, `changes`, `id_map` or `schema`; `format` is `geoparquet` (without geometry
-    plain `parquet`) or `csv`. The bytes are checked against the version's sha256 before the file has its
-    name; a broken download is resumed, and expired links are asked for anew.
+    `role` is `snapshot`, `changes`, `id_map` or `schema`; `format` is `geoparquet` (without
+    geometry plain `parquet`) or `csv`. The bytes are checked against the version's sha256 before
+    the file has its name; a broken download is resumed, and expired links are asked for anew.
 
     Raises:
         SyncError: There is no such file or no room for it, or its bytes are damaged.
