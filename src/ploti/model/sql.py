@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 def identifier(name: str) -> str:
     """A column's or table's name as SQL, whatever characters it has."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names as SQL, to stand in a SELECT list, GROUP BY or ORDER BY."""
+    return ", ".join(identifier(name) for name in names)
 
 
 def literal(text: str) -> str:

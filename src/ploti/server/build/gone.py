@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 from ploti.model.columns import RECORD_ID
 from ploti.model.schema import Schema
-from ploti.model.sql import identifier, literal
+from ploti.model.sql import identifier, listed, literal
 from ploti.server.build import texts
 from ploti.server.build.candidate import Base
 from ploti.server.build.diff import DIFF, RETURNED, snapshot_relation
-from ploti.server.build.matching.expressions import listed
 from ploti.server.build.shape import Shape
 
 REMOVED_IN = "_ploti_removed_in"

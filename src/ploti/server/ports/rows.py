@@ -233,7 +233,7 @@ class StateRow(Known, kw_only=True):
 
 
 class HoldRow(Value, kw_only=True):
-    """A review of a version; one that is not `matched` has no files until its release makes them."""
+    """A review of a version; one not `matched` has no files until its release makes them."""
 
     id: HoldId
     dataset_id: DatasetId

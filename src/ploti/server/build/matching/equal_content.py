@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ploti.model.columns import RECORD_ID
-from ploti.server.build.matching.expressions import content, listed, sort_key
+from ploti.model.sql import listed
+from ploti.server.build.matching.expressions import content, sort_key
 from ploti.server.build.matching.links import (
     POSITION,
     drop,

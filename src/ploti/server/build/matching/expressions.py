@@ -7,11 +7,6 @@ from collections.abc import Sequence
 from ploti.model.sql import identifier
 
 
-def listed(columns: Sequence[str]) -> str:
-    """Column names, to stand in a SELECT list, GROUP BY or ORDER BY."""
-    return ", ".join(identifier(column) for column in columns)
-
-
 def same(left: str, right: str, columns: Sequence[str]) -> str:
     """A condition: the columns are equal, null beside null too."""
     names = [identifier(column) for column in columns]

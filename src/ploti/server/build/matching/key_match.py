@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ploti.model.columns import RECORD_ID
-from ploti.server.build.matching.expressions import listed, same
+from ploti.model.sql import listed
+from ploti.server.build.matching.expressions import same
 from ploti.server.build.matching.links import POSITION, count, link, new_left
 from ploti.server.build.matching.question import Question, Run, Stage
 

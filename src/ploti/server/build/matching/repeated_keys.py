@@ -8,7 +8,8 @@ by the rows' order.
 from __future__ import annotations
 
 from ploti.model.columns import RECORD_ID
-from ploti.server.build.matching.expressions import content, listed, same
+from ploti.model.sql import listed
+from ploti.server.build.matching.expressions import content, same
 from ploti.server.build.matching.links import (
     POSITION,
     count,
