@@ -233,15 +233,19 @@ def test_what_a_route_takes_is_worked_out_once_and_not_kept_anew_for_each_reques
 
 
 def test_a_full_disk_is_told_and_nothing_is_kept(api: Running) -> None:
-    async def fill() -> None:
+    async def limit(pages: int) -> None:
         with api.store._writer.begin() as connection:
-            connection.exec_driver_sql("PRAGMA max_page_count = 1")
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
 
-    api.call(fill())
+    before = api.get(SUBSCRIPTIONS).json()
     body = {"datasets": [f"ds_a{number}" for number in range(1_000)]}
-    said = problem(api.send("POST", SUBSCRIPTIONS, json=body), 503, "unavailable")
+    api.call(limit(1))
+    try:
+        said = problem(api.send("POST", SUBSCRIPTIONS, json=body), 503, "unavailable")
+    finally:
+        api.call(limit(1 << 30))
     assert said["detail"] == "The server's disk is full: make room on it, then try again"
-    assert api.get(SUBSCRIPTIONS).json()["subscriptions"] == []
+    assert api.get(SUBSCRIPTIONS).json() == before
 
 
 @pytest.mark.parametrize(
