@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 
 from ploti.errors import SourceError
+from ploti.server.adapters.readers.iso_curves import STRAIGHT, arcs, counted, joined
 
 _NAMES = {
     1: "Point",
@@ -19,12 +20,7 @@ _NAMES = {
     6: "MultiPolygon",
     7: "GeometryCollection",
 }
-_CURVES = {
-    8: "CircularString",
-    9: "CompoundCurve",
-    10: "CurvePolygon",
-    11: "MultiCurve",
-    12: "MultiSurface",
+_UNREAD = {
     13: "Curve",
     14: "Surface",
     15: "PolyhedralSurface",
@@ -55,15 +51,15 @@ class GeometryTypes:
 
 def type_name(code: int) -> str:
     """The name of an ISO type code: 1003 is `Polygon Z`."""
-    name = _NAMES.get(code % 1000) or _CURVES.get(code % 1000, "geometry of an unknown type")
+    name = _NAMES.get(code % 1000) or _UNREAD.get(code % 1000, "geometry of an unknown type")
     return name + ("", " Z", " M", " ZM")[code // 1000 % 4]
 
 
 def canonical(geometries: Sequence[bytes | None], *, first: int) -> list[bytes | None]:
     """The geometries of consecutive rows, of which the first has the number `first`.
 
-    Coordinates, Z, M, empties and nulls stay as they are. Raises SourceError naming the row where
-    the bytes are no geometry, or one with curves.
+    Coordinates, Z, M, empties and nulls stay as they are; curves are drawn as short straight lines.
+    Raises SourceError naming the row where the bytes are no geometry.
     """
     # GEOS follows collections inside collections to any depth, and falls
     checked = [
@@ -122,17 +118,21 @@ def _rewrite(wkb: bytes, at: int, *, depth: int) -> tuple[bytes, int]:
             body, at = _points(wkb, at, order=order, size=_size(iso))
         case 3:
             body, at = _rings(wkb, at, order=order, size=_size(iso))
-        case _:
-            body, at = _parts(wkb, at, order=order, depth=depth)
-    return _HEAD.pack(1, iso) + body, at
+        case 8:
+            body, at = _arcs(wkb, at, order=order, size=_size(iso))
+        case kind:
+            parts, at = _parts(wkb, at, order=order, depth=depth)
+            body = joined(kind, parts, size=_size(iso))
+    straight = STRAIGHT.get(iso % 1000, iso % 1000)
+    return _HEAD.pack(1, iso - iso % 1000 + straight) + body, at
 
 
 def _iso_code(code: int) -> int:
     plain = code & ~(_EWKB_Z | _EWKB_M | _EWKB_SRID)
     iso = plain + 1000 * bool(code & _EWKB_Z) + 2000 * bool(code & _EWKB_M)
-    if iso % 1000 in _CURVES:
-        raise ValueError(f"it is a {type_name(iso)}: curves and surfaces are not read")
-    if iso % 1000 not in _NAMES or iso > 3999:
+    if iso % 1000 in _UNREAD:
+        raise ValueError(f"it is a {type_name(iso)}: surfaces are not read")
+    if iso % 1000 not in _NAMES.keys() | STRAIGHT.keys() or iso > 3999:
         raise ValueError(f"its type {code} is unknown")
     return iso
 
@@ -164,11 +164,16 @@ def _rings(wkb: bytes, at: int, *, order: str, size: int) -> tuple[bytes, int]:
     return b"".join(rings), at
 
 
-def _parts(wkb: bytes, at: int, *, order: str, depth: int) -> tuple[bytes, int]:
+def _arcs(wkb: bytes, at: int, *, order: str, size: int) -> tuple[bytes, int]:
+    body, at = _points(wkb, at, order=order, size=size)
+    return counted(arcs(np.frombuffer(body, "<f8", -1, _COUNT.size).reshape(-1, size))), at
+
+
+def _parts(wkb: bytes, at: int, *, order: str, depth: int) -> tuple[list[bytes], int]:
     (count,) = unpack_from(order + "I", wkb, at)
     at += 4
-    parts = [_COUNT.pack(count)]
+    parts: list[bytes] = []
     for _ in range(count):
         part, at = _rewrite(wkb, at, depth=depth + 1)
         parts.append(part)
-    return b"".join(parts), at
+    return parts, at
