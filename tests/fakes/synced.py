@@ -106,12 +106,15 @@ def _files(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _rewrite(folder: Path, sql: str) -> None:
-    """Change the one file of a folder by SQL."""
-    (file,) = folder.glob("*.parquet")
+    """Change the one file of a folder whose name stands in the SQL."""
+    (file,) = (each for each in folder.glob("*.parquet") if each.stem in sql)
     with duckdb.connect() as connection:
         connection.execute(f'CREATE TABLE "{file.stem}" AS FROM read_parquet({literal(str(file))})')
         connection.execute(sql)
-        connection.execute(f'COPY "{file.stem}" TO {literal(str(file))} (FORMAT parquet)')
+        if connection.execute("FROM duckdb_tables()").fetchall():
+            connection.execute(f'COPY "{file.stem}" TO {literal(str(file))} (FORMAT parquet)')
+        else:
+            file.unlink()
 
 
 def query(place: Place, sql: str) -> list[tuple[Any, ...]]:
