@@ -20,13 +20,8 @@ def demo(*, data: Path | None = None) -> None:
     data
         The folder for it, which must be empty or not there yet; a temporary one unless given.
     """
-    try:
-        from ploti.demo.story import tell
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"ploti demo needs {error.name}: install the server's libraries with "
-            "pip install 'ploti[server]'"
-        ) from None
+    from ploti.demo.story import tell
+
     folder = _make_folder(data)
     with stopped_by_sigterm():
         tell(folder, _say)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from cyclopts import Parameter
@@ -13,8 +13,9 @@ from ploti.cli.output import Json, print_line, print_next, say_counts
 from ploti.client.connection import Client
 from ploti.model.version import ChangeRow
 from ploti.model.wire import encode
-from ploti.sync import calls
-from ploti.sync.differences import Difference
+
+if TYPE_CHECKING:
+    from ploti.sync.differences import Difference
 
 From = Annotated[int, Parameter(help="The earlier version's number.")]
 To = Annotated[int, Parameter(help="The later version's number.")]
@@ -29,6 +30,8 @@ def diff(dataset: Id, start: From, end: To, /, *, json: Json = False) -> None:
     was changed and changed back is no difference. Where ids were replaced in between, records are
     told by their new ones.
     """
+    from ploti.sync import calls
+
     with Client() as client, calls.diff(client, dataset, start, end) as found:
         if json:
             _print_document(found)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 
 from cyclopts import CycloptsError
 
 from ploti.errors import ApiError, ExitStatus, Fault, PlotiError
+
+_SERVERS = ("ploti.server.", "ploti.demo.")
+"""Modules that need the libraries of the extra `server`; the others need those of `sync`."""
 
 INTERRUPTED = 130
 """What a shell expects of a command that Ctrl-C ended."""
@@ -29,7 +33,7 @@ def end_badly(error: BaseException) -> int:
         case OSError():
             return _say(f"{error.filename or 'system'}: {error.strerror}", ExitStatus.FAILED)
         case ImportError() if (library := _library(error)) is not None:
-            advice = "pip install 'ploti[all]' brings what every command needs"
+            advice = f"pip install 'ploti[{_extra(error)}]' brings what this command needs"
             return _say(f"{library} is not installed: {advice}", ExitStatus.FAILED)
         case _:
             raise error
@@ -54,7 +58,21 @@ def _is_said(fault: Fault, detail: str) -> bool:
 
 def _library(error: BaseException) -> str | None:
     """The library of others that is missing, below what a lazily loaded command raises."""
-    while error.__cause__ is not None:
-        error = error.__cause__
+    error = _first(error)
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     return None if name is None or name.split(".")[0] == "ploti" else name
+
+
+def _extra(error: BaseException) -> str:
+    """The extra that brings it: the server's where code of the server's was being loaded."""
+    loaded = [
+        str(frame.f_globals.get("__name__", ""))
+        for frame, _ in traceback.walk_tb(_first(error).__traceback__)
+    ]
+    return "server" if any(name.startswith(_SERVERS) for name in loaded) else "sync"
+
+
+def _first(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error

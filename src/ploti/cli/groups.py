@@ -13,9 +13,11 @@ _ROOT_NEXT = """Begin with:
   ploti serve --data DIR                           a server; it shows two keys
   export PLOTI_API_KEY=ploti_...                   the staff's, then
   ploti admin datasets apply FILE                  declare a dataset
-  ploti admin push ID FILE                         fill it
+  ploti admin push ID FILE                         fill it, and again when it changes
   export PLOTI_API_KEY=ploti_...                   the subscriber's, then
-  ploti feeds subscriptions create --dataset ID    follow it
+  ploti feeds subscriptions create --dataset ID    subscribe; it shows an id
+  ploti feeds sync SUB --to duckdb:copy.duckdb     have a copy, and keep it in step
+  ploti feeds verify SUB --to duckdb:copy.duckdb   prove that it is equal
 
 PLOTI_API_URL says where the server is, unless it is http://127.0.0.1:8080. To keep more than one \
 server with its key: ploti config set NAME --url URL; then --profile NAME with any command.
@@ -24,7 +26,8 @@ _FEEDS = "Subscribe to datasets, read what changed, and keep tables in step."
 _FEEDS_NEXT = """Begin with:
 
   ploti feeds datasets list
-  ploti feeds subscriptions create --dataset ID
+  ploti feeds subscriptions create --dataset ID    it shows an id, SUB
+  ploti feeds sync SUB --to duckdb:copy.duckdb
 """
 _ADMIN = "Declare datasets, bring in new states, and review what is held."
 _ADMIN_NEXT = """These need the staff's key. Begin with:
@@ -58,8 +61,8 @@ given twice. Subscribers are told that their cursors have expired, and load once
 _SYNC = """Bring tables of your own in step with a subscription, once or for as long as it runs.
 
 Each dataset becomes a table named after its id without ds_, with its records' columns and \
-_ploti_record_id. What is held stands in the schema _ploti. Stopped at any moment, it goes on \
-where it was."""
+_ploti_record_id. What is held stands in the schema _ploti, or in tables with the prefix _ploti_. \
+Stopped at any moment, it goes on where it was."""
 _CONFIG = "Servers by name, each with its key, for the commands and import ploti."
 _COMPLETION = "Have the shell complete commands and flags."
 _DIFF = "Show which records one version has that another has not, or has otherwise."

@@ -93,16 +93,9 @@ def lost(
 
     Its settings are read from the variables that the server has (PLOTI_DATABASE_URL, say).
     """
-    try:
-        from ploti.server.app.lost_keys import make_lost_key
-        from ploti.server.settings import read_settings
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("ploti"):
-            raise
-        raise ConfigError(
-            f"ploti admin keys lost needs {error.name}: install the server's libraries with "
-            "pip install 'ploti[server]'"
-        ) from None
+    from ploti.server.app.lost_keys import make_lost_key
+    from ploti.server.settings import read_settings
+
     made = make_lost_key(read_settings(os.environ, {}, data=str(data)))
     _print(made, json=json)
 

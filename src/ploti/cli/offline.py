@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ploti.errors import ConfigError, ExitStatus
+from ploti.errors import ExitStatus
 
 if TYPE_CHECKING:
     from ploti.server.settings import Settings
@@ -91,13 +91,6 @@ def _say(line: str) -> None:
 
 
 def _settings(data: Path) -> Settings:
-    try:
-        from ploti.server.settings import read_settings
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("ploti"):
-            raise
-        raise ConfigError(
-            f"This needs {error.name}: install the server's libraries with "
-            "pip install 'ploti[server]'"
-        ) from None
+    from ploti.server.settings import read_settings
+
     return read_settings(os.environ, {}, data=str(data))

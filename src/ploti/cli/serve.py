@@ -9,8 +9,6 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from ploti.errors import ConfigError
-
 Flag = Annotated[bool, Parameter(negative=())]
 Setting = Annotated[str | None, Parameter(show_default=False)]
 Port = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=65_535))]
@@ -102,16 +100,9 @@ def serve(
         "alert_secret": alert_secret,
         "min_free": min_free,
     }
-    try:
-        from ploti.server.app.serve import serve as run
-        from ploti.server.settings import read_settings
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("ploti"):
-            raise
-        raise ConfigError(
-            f"ploti serve needs {error.name}: install the server's libraries with "
-            "pip install 'ploti[server]'"
-        ) from None
+    from ploti.server.app.serve import serve as run
+    from ploti.server.settings import read_settings
+
     settings = read_settings(
         os.environ,
         flags,

@@ -16,8 +16,7 @@ from ploti.cli.stopping import stopped_by_signals
 from ploti.cli.waking import SECRET_VARIABLE, SecretFile, read_secret, waking
 from ploti.client.alarm import Alarm, Stopped
 from ploti.client.connection import Client
-from ploti.sync import calls
-from ploti.sync.destinations import LOCK_TIMEOUT
+from ploti.sync.destination import LOCK_TIMEOUT, LOOK_TIMEOUT
 from ploti.sync.held import State
 from ploti.sync.progress import Moment, Progress
 from ploti.sync.result import Result
@@ -83,6 +82,8 @@ def sync(
     _ploti_record_id. What is held stands in the schema _ploti, or in tables with the prefix
     _ploti_. Stopped at any moment, it goes on where it was.
     """
+    from ploti.sync import calls
+
     follow, alarm = follow or listen is not None, Alarm()
     with (
         stopped_by_signals(alarm),
@@ -174,10 +175,12 @@ def status(
     subscription: Subscription,
     *,
     to: To,
-    lock_timeout: LockTimeout = calls.LOOK_TIMEOUT,
+    lock_timeout: LockTimeout = LOOK_TIMEOUT,
     json: Json = False,
 ) -> int:
     """Show how far behind each dataset of a destination is, and why."""
+    from ploti.sync import calls
+
     with Client() as client:
         found = calls.status(client, subscription, to=to, lock_timeout=lock_timeout)
     if json:
@@ -209,7 +212,7 @@ def verify(
     repair: Annotated[
         bool, Parameter(negative=(), help="Replace the rows of what differs by the right ones.")
     ] = False,
-    lock_timeout: LockTimeout = calls.LOOK_TIMEOUT,
+    lock_timeout: LockTimeout = LOOK_TIMEOUT,
     json: Json = False,
 ) -> int:
     """Prove that every table equals the version it holds, or say in which buckets it differs.
@@ -217,6 +220,8 @@ def verify(
     A bucket is the first byte of the SHA-256 of a record's id, 0 to 255. Exit status 5 says that a
     table differs.
     """
+    from ploti.sync import calls
+
     with watching(quiet=json) as bars, Client() as client:
         found = calls.verify(
             client,

@@ -13,7 +13,8 @@ from ploti.model.ids import SubscriptionId, dataset_id
 from ploti.sync import repair as repairing
 from ploti.sync import status as status_of
 from ploti.sync import verify as verification
-from ploti.sync.destinations import LOCK_TIMEOUT, open_destination
+from ploti.sync.destination import LOCK_TIMEOUT, LOOK_TIMEOUT
+from ploti.sync.destinations import open_destination
 from ploti.sync.differences import Difference, compared
 from ploti.sync.feed import ClientFeed
 from ploti.sync.progress import Observer, Progress, ignore
@@ -22,9 +23,6 @@ from ploti.sync.runner import Run, open_run
 from ploti.sync.status import Status
 from ploti.sync.verify import Verified
 from ploti.sync.work import OnRemoved, Options
-
-LOOK_TIMEOUT = 5.0
-"""Seconds that commands which only read wait for a destination that is in use."""
 
 
 def sync(

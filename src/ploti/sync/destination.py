@@ -18,6 +18,12 @@ from ploti.model.schema import AddedColumn, Schema
 from ploti.sync.costs import Weights
 from ploti.sync.held import Held, Holdings
 
+LOCK_TIMEOUT = 60.0
+"""Seconds to wait for a destination that is in use, unless another number is given."""
+
+LOOK_TIMEOUT = 5.0
+"""Seconds that commands which only read wait for it."""
+
 
 class TableError(SyncError):
     """One dataset's table cannot take what it is given; other tables are not concerned."""

@@ -6,11 +6,12 @@ What sync needs is loaded when it is called, so that reading a feed loads no dat
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from ploti.client.connection import Client
 from ploti.client.feeds import Feeds as ClientFeeds
+from ploti.errors import ConfigError
 from ploti.model.ids import EventId, SubscriptionId
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class Feeds(ClientFeeds):
             DestinationBusy: Another client is at the destination, or it stays in use.
             PlotiError: The run cannot go on; what was committed until then stays.
         """
-        from ploti.sync.calls import sync  # noqa: PLC0415 - loads the database
+        with _libraries():
+            from ploti.sync.calls import sync  # noqa: PLC0415 - loads the database
 
         return sync(
             self._client,
@@ -94,8 +96,9 @@ class Feeds(ClientFeeds):
             Expired: The cursor is past retention: forget all records and begin without one.
             PlotiError: The reading cannot go on.
         """
-        from ploti.sync.changed import changed_records  # noqa: PLC0415 - loads pyarrow
-        from ploti.sync.feed import ClientFeed  # noqa: PLC0415
+        with _libraries():
+            from ploti.sync.changed import changed_records  # noqa: PLC0415 - loads pyarrow
+            from ploti.sync.feed import ClientFeed  # noqa: PLC0415
 
         feed = ClientFeed(self._client, SubscriptionId(subscription_id))
         return changed_records(feed, None if cursor is None else EventId(cursor))
@@ -108,7 +111,8 @@ class Feeds(ClientFeeds):
         `.arrow` is the Arrow table; `.pandas()`, `.geopandas()` and `.polars()` are it for those
         libraries, where they are installed.
         """
-        from ploti.sync.table import read_table  # noqa: PLC0415 - loads pyarrow
+        with _libraries():
+            from ploti.sync.table import read_table  # noqa: PLC0415 - loads pyarrow
 
         return read_table(self._client, dataset_id, version, file)
 
@@ -125,13 +129,15 @@ class Feeds(ClientFeeds):
             Expired: What it takes to compare them is not kept any more.
             SyncError: A file cannot be read.
         """
-        from ploti.sync.calls import diff  # noqa: PLC0415 - loads the database
+        with _libraries():
+            from ploti.sync.calls import diff  # noqa: PLC0415 - loads the database
 
         return diff(self._client, dataset_id, from_version, to_version)
 
     def status(self, subscription_id: str, *, to: str, lock_timeout: float = 5.0) -> Status:
         """How far behind each dataset of a destination is, and why."""
-        from ploti.sync.calls import status  # noqa: PLC0415 - loads the database
+        with _libraries():
+            from ploti.sync.calls import status  # noqa: PLC0415 - loads the database
 
         return status(self._client, subscription_id, to=to, lock_timeout=lock_timeout)
 
@@ -143,8 +149,22 @@ class Feeds(ClientFeeds):
         With `repair` those that differ are made equal: the rows of the digest buckets that differ
         are replaced by the snapshot's.
         """
-        from ploti.sync.calls import verify  # noqa: PLC0415 - loads the database
+        with _libraries():
+            from ploti.sync.calls import verify  # noqa: PLC0415 - loads the database
 
         return verify(
             self._client, subscription_id, to=to, repair=repair, lock_timeout=lock_timeout
         )
+
+
+@contextmanager
+def _libraries() -> Iterator[None]:
+    """Say what brings a library of others that is not there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "ploti":
+            raise
+        raise ConfigError(
+            f"{error.name} is not installed: pip install 'ploti[sync]' brings what this needs"
+        ) from error

@@ -74,7 +74,7 @@ def test_a_missing_library_is_named_with_what_brings_it(
         app(["lazy"], exit_on_error=False, print_error=False)
     status, told = fail(raised.value, capsys)
     assert status == ExitStatus.FAILED
-    assert told.startswith("no_such_library is not installed: pip install 'ploti[all]'")
+    assert told.startswith("no_such_library is not installed: pip install 'ploti[sync]'")
 
 
 def test_a_fault_of_ours_keeps_its_traceback() -> None:

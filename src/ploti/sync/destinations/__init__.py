@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ploti.errors import ConfigError
 from ploti.model.ids import SubscriptionId
-from ploti.sync.destination import Destination
+from ploti.sync.destination import LOCK_TIMEOUT, Destination
 from ploti.sync.destinations.duckdb import DuckDB
 from ploti.sync.destinations.parquet import Parquet
 from ploti.sync.destinations.sqlite import GeoPackage, SQLite
@@ -21,9 +21,6 @@ _FILES: dict[str, Callable[..., Destination]] = {
 }
 _FORMS = "duckdb:FILE postgresql://USER@HOST/DATABASE sqlite:FILE gpkg:FILE parquet:FOLDER/"
 FORMS = tuple(_FORMS.split())
-
-LOCK_TIMEOUT = 60.0
-"""Seconds to wait for a destination that is in use, unless another number is given."""
 
 
 def open_destination(
