@@ -21,7 +21,7 @@ TOP = {
     "attribution": ("-", "Whom to name."),
     "source": ("pushed only", "Where the bytes come from and how they are read; see below."),
     "key": ("`[]`", "The columns that identify a record, as the source calls them."),
-    "geometry": ("-", "Geometry made of two columns, and its precision; see below."),
+    "geometry": ("-", "Geometry made of two columns, its CRS and precision; see below."),
     "columns": ("`{}`", "Types of columns that are not to be told from the values; see below."),
     "holds": ("see below", "When a version is held for review, or `off`; see below."),
     "repeated_keys": (
@@ -189,7 +189,7 @@ def declarations() -> str:
         "A secret that is written as a whole header, such as `X-Api-Key: 1234` or "
         "`Authorization: Basic ...`, is sent as it stands.",
         "## geometry",
-        table(heads, _rows(GEOMETRY, (*_names(declaration.Points), "precision"))),
+        table(heads, _rows(GEOMETRY, declaration._GEOMETRY)),
         "## columns",
         "A column of the source and its type, such as `zip: string`. Without it a column gets the "
         "narrowest type that every value of the column fits, and a value such as `0012` keeps its "

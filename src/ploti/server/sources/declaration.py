@@ -36,6 +36,7 @@ _SETTINGS = (
     *("repeated_keys", "continuation", "rename", "null_values", "trim", "timezone"),
     *("ignore_changes", "compare", "bad_rows"),
 )
+_GEOMETRY = ("longitude", "latitude", "crs", "precision")
 _PRECISIONS = tuple(float(f"1e-{digits}") for digits in range(16))
 _TYPES = ", ".join(sorted(TYPES - {"geometry"})) + " or decimal(p,s)"
 _continuation = fields.choice("review", "auto", "off", kind="way of continuation")
@@ -153,7 +154,7 @@ def _geometry(top: Fields) -> tuple[Points | None, str | None, float | None]:
     found = top.nested("geometry")
     if found is None:
         return None, None, usual_precision(DEGREES)
-    found.expect(("longitude", "latitude", "crs", "precision"))
+    found.expect(_GEOMETRY)
     found.expect_together("longitude", "latitude")
     crs = found.take("crs", _crs, default=None)
     precision = found.take("precision", _precision, default=usual_precision(crs or DEGREES))
