@@ -197,6 +197,19 @@ def test_whole_numbers_that_doubles_do_not_hold_become_text(dataset: Dataset) ->
     assert built.counts == counts(changed=1)
 
 
+def test_a_long_whole_number_beside_fractions_is_not_bent(dataset: Dataset) -> None:
+    rows = '{"id":"a","serial":9007199254740993}\n{"id":"b","serial":0.5}\n'
+    mixed = dataset.release_text(rows, name="rows.ndjson")
+    assert mixed.schema.column("serial").type == "string"
+    assert records(dataset, mixed)["a"]["serial"] == "9007199254740993"
+
+
+def test_a_long_whole_number_does_not_fit_a_column_of_doubles(dataset: Dataset) -> None:
+    dataset.release_text("id,serial\na,1.5\nb,2.5\n")
+    built = dataset.release_text("id,serial\na,1.5\nb,9007199254740993\n")
+    assert records(dataset, built)["b"]["serial"] == "9007199254740993"
+
+
 def test_a_column_that_left_changes_the_records_that_had_a_value_in_it(dataset: Dataset) -> None:
     dataset.release_text(FIRST)
     built = dataset.release_text("id,units,seen\nb,1,2026-01-01\na,2,\nc,3,2026-01-03\n")

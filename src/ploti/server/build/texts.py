@@ -77,7 +77,12 @@ def kept(type_: str, text: str) -> str:
             return f"CASE WHEN {typed}::VARCHAR = {text} THEN true ELSE {otherwise} END"
         case "float64":
             number = f"regexp_full_match({text}, '{_NUMBER}([eE][+-]?[0-9]+)?')"
-            few = f"CASE WHEN strlen({text}) <= 17 THEN true ELSE {_digits(text)} <= 17 END"
+            short = f"strlen({text}) <= 15 OR (strlen({text}) <= 17 AND contains({text}, '.'))"
+            few = (
+                f"CASE WHEN {short} THEN true"
+                f" WHEN regexp_full_match({text}, '-?[0-9]+') THEN {_same_whole(text, typed)}"
+                f" ELSE length({_digits(text)}) <= 17 END"
+            )
             return _finite(typed, f"{number} AND {few}")
         case "boolean":
             return f"({text} IN ('true', 'false'))"
@@ -93,10 +98,19 @@ def _finite(typed: str, condition: str) -> str:
     return f"coalesce(isfinite({typed}) AND ({condition}), false)"
 
 
+def _same_whole(text: str, typed: str) -> str:
+    """SQL of whether a double is the whole number of a text, or would be written with its digits.
+
+    A long serial number between two doubles is bent by either, unlike a fraction's 17th digit.
+    """
+    equal = f"TRY_CAST({text} AS HUGEINT) = TRY_CAST({typed} AS HUGEINT)"
+    return f"(coalesce({equal}, false) OR {_digits(text)} = {_digits(f'{typed}::VARCHAR')})"
+
+
 def _digits(text: str) -> str:
     """Significant digits: without sign, exponent, and zeros before and after."""
-    mantissa = f"regexp_replace({text}, '[eE].*', '')"
-    return f"length(replace(rtrim(ltrim({mantissa}, '-0.'), '0.'), '.', ''))"
+    mantissa = f"replace(regexp_replace({text}, '[eE].*', ''), '.', '')"
+    return f"rtrim(ltrim({mantissa}, '-0'), '0')"
 
 
 def _moment(type_: str, text: str, typed: str) -> str:
