@@ -84,6 +84,13 @@ def test_a_link_to_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert broken_links(page) == ["a.md#three", "c.md", "#b"]
 
 
+def test_the_readme_leads_to_every_guide_and_page_of_reference() -> None:
+    page = (ROOT / "README.md").read_text()
+    for folder in ("tutorial", "howto", "reference", "explanation"):
+        for each in (DOCS / folder).glob("*.md"):
+            assert f"]({each.relative_to(ROOT).as_posix()})" in page
+
+
 def test_each_decision_has_a_row_in_its_index() -> None:
     rows = (DOCS / "decisions/README.md").read_text()
     for page in (DOCS / "decisions").glob("[0-9]*.md"):

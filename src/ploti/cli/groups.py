@@ -13,14 +13,36 @@ _ROOT_NEXT = """Begin with:
   ploti serve --data DIR                           a server; it shows two keys
   export PLOTI_API_KEY=ploti_...                   the staff's, then
   ploti admin datasets apply FILE                  declare a dataset
-  ploti admin push ID FILE                         fill it, and again when it changes
+  ploti admin push ID FILE                         fill it; again when changed
   export PLOTI_API_KEY=ploti_...                   the subscriber's, then
   ploti feeds subscriptions create --dataset ID    subscribe; it shows an id
-  ploti feeds sync SUB --to duckdb:copy.duckdb     have a copy, and keep it in step
+  ploti feeds sync SUB --to duckdb:copy.duckdb     copy it, keep it in step
   ploti feeds verify SUB --to duckdb:copy.duckdb   prove that it is equal
 
 PLOTI_API_URL says where the server is, unless it is http://127.0.0.1:8080. To keep more than one \
 server with its key: ploti config set NAME --url URL; then --profile NAME with any command.
+"""
+_DEMO_NEXT = "Next: ploti serve --data DIR"
+_SERVE_NEXT = """Next, in a second terminal, with the first of the two keys:
+
+  export PLOTI_API_KEY=ploti_...
+  ploti admin datasets apply FILE
+  ploti admin push ID FILE
+"""
+_BACKUP_NEXT = """To restore:
+
+  mkdir -m 700 NEW; tar -xf FILE -C NEW
+  ploti admin recover --data NEW
+  ploti serve --data NEW
+"""
+_SERVER_NEXT = "Next: ploti serve --data DIR, or ploti doctor --data DIR to see whether all is well"
+_COMPLETION_NEXT = (
+    "For good: ploti completion bash --install; for this shell: source <(ploti completion bash)"
+)
+_SYNC_NEXT = """Next, to prove it, and to see how far behind it is:
+
+  ploti feeds verify SUB --to DESTINATION
+  ploti feeds status SUB --to DESTINATION
 """
 _FEEDS = "Subscribe to datasets, read what changed, and keep tables in step."
 _FEEDS_NEXT = """Begin with:
@@ -91,11 +113,13 @@ def make_app() -> App:
         suppress_keyboard_interrupt=False,
         result_action="return_value",
     )
-    app.command("ploti.cli.demo:demo", name="demo", help=_DEMO)
-    app.command("ploti.cli.serve:serve", name="serve", help=_SERVE)
-    app.command("ploti.cli.offline:backup", name="backup", help=_BACKUP)
-    app.command("ploti.cli.offline:migrate", name="migrate", help=_MIGRATE)
-    app.command("ploti.cli.offline:doctor", name="doctor", help=_DOCTOR)
+    app.command("ploti.cli.demo:demo", name="demo", help=_DEMO, help_epilogue=_DEMO_NEXT)
+    app.command("ploti.cli.serve:serve", name="serve", help=_SERVE, help_epilogue=_SERVE_NEXT)
+    app.command("ploti.cli.offline:backup", name="backup", help=_BACKUP, help_epilogue=_BACKUP_NEXT)
+    app.command(
+        "ploti.cli.offline:migrate", name="migrate", help=_MIGRATE, help_epilogue=_SERVER_NEXT
+    )
+    app.command("ploti.cli.offline:doctor", name="doctor", help=_DOCTOR, help_epilogue=_SERVER_NEXT)
     app.command(_feeds())
     app.command(
         "ploti.cli.webhooks:app",
@@ -104,7 +128,12 @@ def make_app() -> App:
     )
     app.command(_admin())
     app.command("ploti.cli.config:app", name="config", help=_CONFIG)
-    app.command("ploti.cli.completion:completion", name="completion", help=_COMPLETION)
+    app.command(
+        "ploti.cli.completion:completion",
+        name="completion",
+        help=_COMPLETION,
+        help_epilogue=_COMPLETION_NEXT,
+    )
     return app
 
 
@@ -117,7 +146,7 @@ def _feeds() -> App:
         help="Standing choices of datasets, and their logs of events.",
     )
     feeds.command("ploti.cli.diff:diff", name="diff", help=_DIFF)
-    feeds.command("ploti.cli.sync:sync", name="sync", help=_SYNC)
+    feeds.command("ploti.cli.sync:sync", name="sync", help=_SYNC, help_epilogue=_SYNC_NEXT)
     feeds.command("ploti.cli.sync:status", name="status", help=_STATUS)
     feeds.command("ploti.cli.sync:verify", name="verify", help=_VERIFY)
     return feeds
@@ -130,7 +159,9 @@ def _admin() -> App:
     admin.command("ploti.cli.states:push", name="push", help=_PUSH)
     admin.command("ploti.cli.status:status", name="status", help=_ADMIN_STATUS)
     admin.command("ploti.cli.again:app", name="versions", help="Versions released again.")
-    admin.command("ploti.cli.offline:recover", name="recover", help=_RECOVER)
+    admin.command(
+        "ploti.cli.offline:recover", name="recover", help=_RECOVER, help_epilogue=_SERVER_NEXT
+    )
     admin.command("ploti.cli.holds:app", name="holds", help="Versions kept back for review.")
     admin.command(
         "ploti.cli.ids:app", name="ids", help="Record ids, and proposals to replace them."

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Flag = Annotated[bool, Parameter(negative=())]
 
 
-def backup(file: Path, *, data: Path) -> None:
+def backup(file: Path, /, *, data: Path) -> None:
     """Write a consistent copy of all that a server keeps into one archive, while it runs.
 
     The archive has the database, as SQLite also where it is PostgreSQL, every file that it knows

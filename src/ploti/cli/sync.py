@@ -52,6 +52,7 @@ _TOLD = {*_LOUD, Moment.COMMITTED}
 
 def sync(
     subscription: Subscription,
+    /,
     *,
     to: To,
     follow: Annotated[bool, Parameter(negative=(), help="Go on, as versions come.")] = False,
@@ -173,6 +174,7 @@ def _show_result(result: Result, subscription: str, *, json: bool, quiet: bool) 
 
 def status(
     subscription: Subscription,
+    /,
     *,
     to: To,
     lock_timeout: LockTimeout = LOOK_TIMEOUT,
@@ -207,6 +209,7 @@ def _show_status(found: Status, subscription: str) -> None:
 
 def verify(
     subscription: Subscription,
+    /,
     *,
     to: To,
     repair: Annotated[

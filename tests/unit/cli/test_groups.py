@@ -76,6 +76,38 @@ def test_each_command_has_help_that_names_what_it_takes(
     assert named in told
 
 
+@pytest.mark.parametrize(
+    ("command", "following"),
+    [
+        ("demo", "ploti serve"),
+        ("serve", "ploti admin datasets apply"),
+        ("backup", "ploti admin recover"),
+        ("migrate", "ploti serve"),
+        ("doctor", "ploti serve"),
+        ("admin recover", "ploti serve"),
+        ("completion", "--install"),
+        ("feeds sync", "ploti feeds verify"),
+    ],
+)
+def test_the_help_of_a_command_says_what_follows_it_and_not_how_ploti_begins(
+    command: str, following: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = show_help(command, capsys)
+    assert following in told
+    assert "Begin with" not in told
+
+
+@pytest.mark.parametrize("group", ["", "feeds", "admin"])
+def test_the_lines_to_begin_with_fit_into_a_terminal(
+    group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = show_help(group, capsys).partition("Begin with:")[2].splitlines()
+    typed = [line for line in lines[1:] if line.startswith("  ")]
+    assert typed
+    assert all(line.startswith(("  ploti ", "  export ")) for line in typed)
+    assert max(map(len, lines)) <= 80
+
+
 @pytest.mark.parametrize("group", ["", "feeds", "admin"])
 def test_the_help_of_a_group_says_what_to_type_next(
     group: str, capsys: pytest.CaptureFixture[str]
