@@ -60,6 +60,32 @@ def test_a_killed_server_loses_nothing_that_it_answered_and_the_next_one_goes_on
         assert check_log(events) == {"ds_a": 2}
 
 
+def test_numbers_and_names_that_no_column_takes_are_told_as_over_sqlite(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    far, nul = 10**17, "MTk5OS0wMS0wMVQwMDowMDowMC4wMDBaIAA"
+    dataset = "/v1/feeds/datasets/ds_a"
+    with Server(tmp_path / "d", settings=settings) as server:
+        server.declare("ds_a", key=["id"])
+        server.push("ds_a", FIRST)
+        server.subscribe("ds_a")
+        for path, status in {
+            f"{dataset}/versions?after={far}": 200,
+            f"{dataset}/schema?version={far}": 404,
+            f"{dataset}/versions/{far}": 404,
+            f"{dataset}/versions/-{far}": 404,
+            f"{dataset}/versions/1/changes?cursor={far}": 409,
+            f"/v1/webhooks?cursor={nul}": 400,
+            f"/v1/feeds/subscriptions?cursor={nul}": 400,
+            f"/v1/admin/audit?cursor={far}": 400,
+            f"/v1/admin/holds?cursor={nul}": 400,
+        }.items():
+            answer = server.staff("GET", path) if "/admin/" in path else server.get(path)
+            assert answer.status_code == status, (path, answer.text)
+            kind = "json" if status == 200 else "problem+json"
+            assert answer.headers["content-type"] == f"application/{kind}"
+
+
 def test_a_second_server_on_the_database_is_refused_with_a_sentence(
     tmp_path: Path, settings: dict[str, str]
 ) -> None:

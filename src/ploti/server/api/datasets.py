@@ -18,7 +18,7 @@ from ploti.model.version import Version, VersionDigest
 from ploti.server.api.auth import OPEN, PERMISSION, Caller
 from ploti.server.api.backend import Backend
 from ploti.server.api.openapi import ANSWER, PROBLEMS
-from ploti.server.api.params import PAGE, Cursor, FileFormat, Limit
+from ploti.server.api.params import LARGEST_NUMBER, PAGE, Cursor, FileFormat, Limit, check_number
 from ploti.server.membership.principal import FEEDS, Reader
 from ploti.server.ports.store import Transaction
 from ploti.server.service import read_catalogue, read_version
@@ -68,6 +68,8 @@ async def get_schema(
     caller: NamedDependency[Caller], *, dataset: FromPath[DatasetId], version: Number = None
 ) -> SchemaDocument:
     """The schema of a version, the current one unless a number is given."""
+    if version is not None:
+        check_number(version)
     return await caller.look(
         lambda tx, who: read_catalogue.get_schema(tx, who, dataset, version=version)
     )
@@ -82,8 +84,9 @@ async def list_versions(
     limit: Limit = PAGE,
 ) -> VersionPage:
     """The released versions, oldest first."""
+    last = None if after is None else min(after, LARGEST_NUMBER)
     return await caller.look(
-        lambda tx, who: read_catalogue.list_versions(tx, who, dataset, after=after, limit=limit)
+        lambda tx, who: read_catalogue.list_versions(tx, who, dataset, after=last, limit=limit)
     )
 
 

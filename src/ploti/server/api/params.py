@@ -108,8 +108,21 @@ def _check_path(request: AnyRequest) -> None:
     for value in request.path_params.values():
         if isinstance(value, str) and "\0" in value:
             raise NotFound("There is no name with a NUL here: no database keeps one")
-        if isinstance(value, int) and (value > LARGEST_NUMBER or str(value) not in segments):
-            raise NotFound(f"There is no number {value} here")
+        if isinstance(value, int):
+            check_number(value)
+            if str(value) not in segments:
+                raise no_number(value)
+
+
+def check_number(number: int) -> None:
+    """Raise NotFound for a number that no version can have, and that a database may not take."""
+    if not 0 <= number <= LARGEST_NUMBER:
+        raise no_number(number)
+
+
+def no_number(number: int) -> NotFound:
+    """What is told of a number under which there is nothing."""
+    return NotFound(f"There is no number {number} here")
 
 
 def _find_faults(given: list[tuple[str, str]], taken: dict[str, Taken]) -> Iterator[Fault]:

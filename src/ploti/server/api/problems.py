@@ -152,13 +152,23 @@ def _answer_unknown(request: _Request, error: Exception) -> Response[bytes]:
     return answer(_NO_ROOM if _is_no_room(error) else InternalError())
 
 
-def _is_no_room(error: BaseException | None) -> bool:
+def _is_no_room(error: BaseException) -> bool:
     """Whether a full disk is behind an error; the database says so by its text alone."""
-    if error is None:
-        return False
-    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return True
-    return "database or disk is full" in str(error) or _is_no_room(error.__cause__)
+    return any(
+        (isinstance(each, OSError) and each.errno in {errno.ENOSPC, errno.EDQUOT})
+        or "database or disk is full" in str(each)
+        for each in _causes(error)
+    )
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """An error and what is behind it, each once: an error may be said to be its own cause."""
+    found: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in found:
+        found.append(cause)
+        cause = cause.__cause__
+    return found
 
 
 def _answer_gone(_: _Request, error: ClientGone) -> Response[bytes]:

@@ -51,6 +51,8 @@ def read_timed_cursor(cursor: str | None) -> tuple[Instant, str] | None:
         at, _, identity = (
             base64.b64decode(padded, altchars=b"-_", validate=True).decode().partition(" ")
         )
+        if "\0" in identity:  # no database keeps one
+            raise _not_given(cursor)
         return Instant.parse(at), identity
     except (binascii.Error, ValueError):
         raise _not_given(cursor) from None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from ploti.errors import Fault, InvalidInput
 from ploti.model.account import AuditEntry, AuditPage
 from ploti.server.ports.rows import ListedAudit
 from ploti.server.ports.store import Transaction
 from ploti.server.service.page_lists import check_limit, cut
 
-_LONGEST = 18
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_LARGEST = (1 << 31) - 1
+"""What the ids of entries go up to."""
 
 
 def list_audit(
@@ -24,7 +28,7 @@ def list_audit(
 def _position(cursor: str | None) -> int | None:
     if cursor is None:
         return None
-    if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > _LONGEST:
+    if _NUMBER.fullmatch(cursor) is None or int(cursor) > _LARGEST:
         message = f"'{cursor}' is not one that a page of this list gave as nextCursor"
         raise InvalidInput(f"cursor {message}", errors=(Fault("cursor", message),))
     return int(cursor)

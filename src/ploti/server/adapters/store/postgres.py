@@ -73,16 +73,19 @@ class PostgresStore(SqlStore):
         try:
             return super()._read(work)
         except (DBAPIError, psycopg.Error) as error:
-            raise _told(error) from error
+            _tell(error)
+            raise
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
-        for _ in range(_TRIES - 1):
+        for left in reversed(range(_TRIES)):
             try:
                 return super()._write(work)
             except (DBAPIError, psycopg.Error) as error:
-                if not isinstance(_cause(error), _AGAIN):
-                    raise _told(error) from error
-        return super()._write(work)
+                if left and isinstance(_cause(error), _AGAIN):
+                    continue
+                _tell(error)
+                raise
+        raise AssertionError("the last try returns or raises")
 
     def _announce(self, connection: Connection, topics: list[Topic]) -> None:
         """One notice a transaction; what listens rings the bells, here as everywhere."""
@@ -101,14 +104,13 @@ def _cause(error: DBAPIError | psycopg.Error) -> BaseException | None:
     return error.orig if isinstance(error, DBAPIError) else error
 
 
-def _told(error: DBAPIError | psycopg.Error) -> Exception:
-    """What callers are told where the database is away, full or too busy."""
+def _tell(error: DBAPIError | psycopg.Error) -> None:
+    """Raise what callers are told where the database is away, full or too busy."""
     cause = _cause(error)
     if isinstance(cause, errors.DiskFull):
-        return OSError(errno.ENOSPC, "The database's disk is full")
-    if isinstance(cause, psycopg.OperationalError):
-        return Unavailable("The database does not answer: try again", retry_after=5)
-    return error
+        raise OSError(errno.ENOSPC, "The database's disk is full") from error
+    if isinstance(cause, psycopg.OperationalError | errors.IdleInTransactionSessionTimeout):
+        raise Unavailable("The database does not answer: try again", retry_after=5) from error
 
 
 def _open(url: str, *, connections: int, reads: bool) -> Engine:
