@@ -261,6 +261,15 @@ def test_a_signal_ends_it_cleanly_and_answers_what_waits(tmp_path: Path, by: int
     assert "Traceback" not in server.log()
 
 
+def test_a_second_signal_ends_it_at_once_and_as_cleanly(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        server.declare("ds_a")
+        server.process.send_signal(signal.SIGTERM)
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(60) == 0
+        assert "Traceback" not in server.log()
+
+
 def test_a_client_that_goes_away_gives_its_wait_back(tmp_path: Path) -> None:
     with served(tmp_path, "--max-waits", "1") as server:
         log = server.subscribe("ds_none")

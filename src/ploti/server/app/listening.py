@@ -173,6 +173,8 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         asyncio.get_running_loop().call_later(_READ_WITHIN, self._give_up_unread)
         await super().shutdown(sockets)
+        if self.force_exit:  # uvicorn leaves the application without its end then, as if it broke
+            await self.lifespan.shutdown()
 
     def _give_up_unread(self) -> None:
         for connection in list(self.server_state.connections):
