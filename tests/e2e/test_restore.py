@@ -241,4 +241,22 @@ def test_doctor_names_each_thing_that_is_wrong_and_what_to_do(tmp_path: Path) ->
     (tmp_path / "data" / "ploti.db").write_bytes(b"no database, but something else" * 99)
     broken = ploti("doctor", "--data", tmp_path / "data")
     assert broken.returncode == 1
-    assert "is not a database" in broken.stdout
+    assert "is no database" in broken.stdout
+
+
+@pytest.mark.parametrize("kind", ["none", "damaged"])
+def test_a_database_that_cannot_be_read_is_told_on_one_line_by_each_command(
+    tmp_path: Path, kind: str
+) -> None:
+    data, database = tmp_path / "d", tmp_path / "d" / "ploti.db"
+    data.mkdir(mode=0o700)
+    (data / "lock").touch()
+    done("migrate", "--data", data)
+    whole = database.read_bytes()
+    database.write_bytes(whole[: len(whole) // 2] if kind == "damaged" else b"x" * 9_000)
+    for command in (["migrate"], ["backup", tmp_path / "b.tar"], ["admin", "recover"]):
+        ended = ploti(*command, "--data", data)
+        assert ended.returncode == 2, ended.stderr
+        assert ended.stderr.startswith(f"Error: {database} is ")
+        assert ended.stderr.count("\n") == 1
+    assert f"wrong: {database} is " in ploti("doctor", "--data", data).stdout

@@ -12,7 +12,7 @@ from ploti.errors import ConfigError
 from ploti.server.adapters.store.migrate import migrate, pending
 from ploti.server.adapters.store.postgres import read_postgres
 from ploti.server.adapters.store.recovery import SqlRecovery
-from ploti.server.adapters.store.sqlite import open_writer
+from ploti.server.adapters.store.sqlite import open_writer, readable
 from ploti.server.adapters.store.tables import metadata
 
 _ROWS = 1_000
@@ -23,7 +23,7 @@ def copy_sqlite(path: Path, *, to: Path) -> None:
     """Copy a SQLite database as it is at one moment; raises ConfigError where there is none."""
     if not path.exists():
         raise ConfigError(f"There is no database {path}: name the folder of a server with --data")
-    with closing(sqlite3.connect(path)) as source:
+    with readable(str(path)), closing(sqlite3.connect(path)) as source:
         source.execute("VACUUM INTO ?", (str(to),))
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from ploti.errors import ConfigError
@@ -25,6 +27,14 @@ _CHECKPOINT = 8_000
 """Pages of the write-ahead log between checkpoints: releases to the same logs share the cost."""
 
 
+_PRIMARY = 0xFF
+"""The part of SQLite's codes that tells the kind."""
+
+_BROKEN = {
+    sqlite3.SQLITE_NOTADB: "is no database",
+    sqlite3.SQLITE_CORRUPT: "is a database that is damaged",
+}
+
 _READERS = 4
 """Threads that read, each over a connection."""
 
@@ -38,7 +48,7 @@ class SqliteStore(SqlStore):
     def __init__(self, path: str) -> None:
         writer = open_writer(path)
         try:
-            with writer.begin() as connection:
+            with readable(path), writer.begin() as connection:
                 migrate(connection)
         except Exception:
             writer.dispose()
@@ -71,10 +81,25 @@ def read_sqlite(path: str, work: Callable[[Connection], T]) -> T:
     """Run work over one consistent moment of a database, which nobody migrates for it."""
     engine = open_readers(path, connections=1)
     try:
-        with engine.begin() as connection:
+        with readable(path), engine.begin() as connection:
             return work(connection)
     finally:
         engine.dispose()
+
+
+@contextmanager
+def readable(path: str) -> Iterator[None]:
+    """Raises ConfigError in place of what SQLite says of a file that is no database, or broken."""
+    try:
+        yield
+    except (sqlite3.DatabaseError, DBAPIError) as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        code = getattr(cause, "sqlite_errorcode", 0) & _PRIMARY
+        if code not in _BROKEN:
+            raise
+        raise ConfigError(
+            f"{path} {_BROKEN[code]}: put back the one that was there, or name another folder"
+        ) from error
 
 
 def _open(path: str, *, connections: int, begin: str, pragmas: tuple[str, ...]) -> Engine:
@@ -90,15 +115,9 @@ def _open(path: str, *, connections: int, begin: str, pragmas: tuple[str, ...]) 
     @event.listens_for(engine, "connect")
     def _prepare(raw: object, _entry: ConnectionPoolEntry) -> None:
         raw.isolation_level = None  # type: ignore[attr-defined]  # BEGIN is ours to say
-        try:
+        with readable(path):
             for pragma in pragmas:
                 raw.execute(f"PRAGMA {pragma}").close()  # type: ignore[attr-defined]
-        except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
-                raise
-            raise ConfigError(
-                f"{path} is no database: put back the one that was there, or name another folder"
-            ) from error
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
