@@ -2,7 +2,7 @@
 
 import struct
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -264,3 +264,48 @@ def test_more_shapes_than_records_are_refused(tmp_path: Path) -> None:
     path = archive(tmp_path, ["POINT (1 1)", "POINT (2 2)"], table)
     with pytest.raises(SourceError, match="2 shapes and 1 records"):
         read(ShapefileReader(), path, unpacked(tmp_path))
+
+
+def damaged(path: Path, suffix: str, change: Callable[[bytes], bytes]) -> Path:
+    """The archive with one of its parts changed."""
+    with zipfile.ZipFile(path) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, content in parts.items():
+            packed.writestr(name, change(content) if name.endswith(suffix) else content)
+    return path
+
+
+@pytest.mark.parametrize(("geometry", "cut"), [("POINT (2 2)", 1), ("LINESTRING (0 0, 1 1)", 40)])
+def test_shapes_that_are_cut_off_fail_the_read(tmp_path: Path, geometry: str, cut: int) -> None:
+    table = dbf([("n", "N", 9, 0)], [[b"1"], [b"2"]])
+    path = damaged(archive(tmp_path, [geometry] * 2, table), ".shp", lambda shp: shp[:-cut])
+    with pytest.raises(SourceError, match="cut short: 1 of its shapes are missing"):
+        read(ShapefileReader(), path, unpacked(tmp_path))
+
+
+def test_a_shape_that_is_broken_is_not_taken_for_none(tmp_path: Path) -> None:
+    def change(shp: bytes) -> bytes:
+        parts, points = 100 + 8 + 36, 100 + 8 + 40
+        return shp[:parts] + struct.pack("<ii", 1, 9_999) + shp[points + 4 :]
+
+    table = dbf([("n", "N", 9, 0)], [[b"1"], [b"2"]])
+    lines = archive(tmp_path, ["LINESTRING (0 0, 1 1)", "LINESTRING (0 0, 2 2)"], table)
+    with pytest.raises(SourceError, match=r"shape of record 1 in the .shp file is broken"):
+        read(ShapefileReader(), damaged(lines, ".shp", change), unpacked(tmp_path))
+
+
+def test_an_empty_shape_is_none(tmp_path: Path) -> None:
+    table = dbf([("n", "N", 9, 0)], [[b"1"], [b"2"]])
+    path = archive(tmp_path, ["LINESTRING (0 0, 1 1)", None], table)
+    empty = struct.pack("<i4dii", 3, 0, 0, 0, 0, 0, 0)
+
+    def with_empty(shp: bytes) -> bytes:
+        return shp[:-12] + struct.pack(">ii", 2, len(empty) // 2) + empty
+
+    def listed(shx: bytes) -> bytes:
+        return shx[:-4] + struct.pack(">i", len(empty) // 2)
+
+    path = damaged(damaged(path, ".shp", with_empty), ".shx", listed)
+    found = read(ShapefileReader(), path, unpacked(tmp_path))
+    assert [geometry is None for geometry in found.column("geometry")] == [False, True]

@@ -13,6 +13,7 @@ from ploti.server.adapters.readers.archive import MAGIC, Archive, choose_member,
 from ploti.server.adapters.readers.crs_names import from_wkt
 from ploti.server.adapters.readers.dbf import Dbf
 from ploti.server.adapters.readers.raw_file import RawFile, RawRows, refuse_points
+from ploti.server.adapters.readers.shape_records import ShapeRecords
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawTable
 
@@ -51,8 +52,9 @@ class ShapefileReader:
         dbf = Dbf(
             str(shp.with_suffix(".dbf")), encoding=declaration.source.encoding, code_page=code_page
         )
-        _check_counts(shp, dbf)
-        return _read(shp, dbf, crs=from_wkt(layer.crs), folder=folder)
+        records = ShapeRecords(shp)
+        _check_counts(records, dbf)
+        return _read(shp, records, dbf, crs=from_wkt(layer.crs), folder=folder)
 
 
 def _unpack(archive: Archive, declaration: Declaration, shp: Path) -> None:
@@ -70,19 +72,23 @@ def _unpack(archive: Archive, declaration: Declaration, shp: Path) -> None:
             raise SourceError(f"the archive has no '{missing}' beside its '.shp' file")
 
 
-def _check_counts(shp: Path, dbf: Dbf) -> None:
+def _check_counts(records: ShapeRecords, dbf: Dbf) -> None:
     """GDAL leaves out shapes without a record, and says nothing."""
-    shapes = (shp.with_suffix(".shx").stat().st_size - 100) // 8
-    if shapes != dbf.rows:
-        raise SourceError(f"there are {shapes:,} shapes and {dbf.rows:,} records of attributes")
+    if len(records) != dbf.rows:
+        raise SourceError(
+            f"there are {len(records):,} shapes and {dbf.rows:,} records of attributes"
+        )
 
 
-def _read(shp: Path, dbf: Dbf, *, crs: str | None, folder: str) -> RawTable:
+def _read(shp: Path, records: ShapeRecords, dbf: Dbf, *, crs: str | None, folder: str) -> RawTable:
     width = len(dbf.columns())
     with RawFile(folder, width=width, spatial=True) as raw:
         rows = RawRows(raw, width=width, spatial=True)
         for numbers, shapes in _shapes(shp):
             columns = dbf.values(numbers)
+            for number, shape in zip(numbers, shapes, strict=True):
+                if shape is None:
+                    records.expect_none(number)
             for values, shape in zip(zip(*columns, strict=True), shapes, strict=True):
                 rows.add(values, geometry=shape)
         rows.flush()
