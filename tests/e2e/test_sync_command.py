@@ -344,26 +344,56 @@ def test_a_disk_that_fills_as_the_file_is_closed_is_told_and_loses_nothing(
     assert synced.read_table(file, version, "permits") == synced.expected(version)
 
 
-def test_a_disk_that_fills_leaves_the_version_before_whole(server: FeedServer, file: Path) -> None:
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite", "gpkg", "parquet"])
+def test_a_disk_that_fills_leaves_the_version_before_whole(
+    server: FeedServer, tmp_path: Path, kind: str
+) -> None:
     """D12: no half version, no moved cursor, nothing left over, a plain message."""
-    sync(server, file)
-    before, cursor = file.stat().st_size, synced.cursor(file)
+    place = tmp_path / f"feeds.{kind}"
+    to = synced.address(place)
+    first = server.feed.datasets[PERMITS].versions[1]
+    assert ploti(server, "sync", SUBSCRIPTION, "--to", to).returncode == 0
+    cursor, whole = synced.cursor(place), size(place)
     many = {f"rec_{each}": {"no": f"no. {each * 7919}", "units": each} for each in range(60_000)}
     version = server.feed.release(PERMITS, SCHEMA, many)
-    given = command(server, "sync", SUBSCRIPTION, "--to", f"duckdb:{file}")
-    arguments = [sys.executable, "-c", FULL, str(before + 300_000), *given["args"][3:]]
-    full = subprocess.run(
-        arguments, env=given["env"], text=True, capture_output=True, timeout=120, check=False
+    limits = [100_000]  # the download itself does not fit
+    if kind != "parquet":  # whose table is the download
+        limits.append(whole + 800_000)
+    for limit in limits:
+        full = ploti_limited(server, limit, to)
+        assert full.returncode == 1, full.stdout + full.stderr
+        assert full.stderr.startswith("Error: ")
+        assert full.stderr.count("\n") == 1
+        assert synced.held(place) == {PERMITS: (1, "held")}
+        assert synced.cursor(place) == cursor
+        assert synced.read_table(place, first, "permits") == synced.expected(first)
+        assert leftovers(place) == []
+    assert ploti(server, "sync", SUBSCRIPTION, "--to", to).returncode == 0
+    assert synced.read_table(place, version, "permits") == synced.expected(version)
+
+
+def ploti_limited(server: FeedServer, size: int, to: str) -> subprocess.CompletedProcess[str]:
+    """A sync that can write no file longer than this."""
+    given = command(server, "sync", SUBSCRIPTION, "--to", to)
+    return subprocess.run(
+        [sys.executable, "-c", FULL, str(size), *given["args"][3:]],
+        env=given["env"],
+        text=True,
+        capture_output=True,
+        timeout=120,
+        check=False,
     )
-    assert full.returncode == 1, full.stderr
-    assert full.stderr.startswith("Error: ")
-    assert full.stderr.count("\n") == 1
-    assert synced.held(file) == {PERMITS: (1, "held")}
-    assert synced.cursor(file) == cursor
-    assert synced.query(file, "SELECT count(*) FROM permits") == [(2,)]
-    assert not [each for each in file.parent.iterdir() if "downloads" in each.name]
-    assert sync(server, file).returncode == 0
-    assert synced.read_table(file, version, "permits") == synced.expected(version)
+
+
+def size(place: Path) -> int:
+    return place.stat().st_size if place.is_file() else 0
+
+
+def leftovers(place: Path) -> list[str]:
+    """What a run that failed should have taken away."""
+    found = [*place.parent.iterdir(), *place.glob("_ploti/*")]
+    endings = ("downloads", "journal", ".new")
+    return [each.name for each in found if each.name.endswith(endings)]
 
 
 def test_two_versions_are_compared(server: FeedServer) -> None:

@@ -28,7 +28,7 @@ from ploti.sync.destinations import open_destination
 from ploti.sync.progress import Moment, Progress
 from ploti.sync.runner import open_run
 from ploti.sync.verify import verify
-from ploti.sync.work import Options
+from ploti.sync.work import OnRemoved, Options
 
 PERMITS = DatasetId("ds_permits")
 POINT = bytes.fromhex("010100000000000000006054C00000000000403C40")
@@ -186,6 +186,71 @@ VIEWS = """
     CREATE VIEW "Of names" WITH (security_barrier=true) AS SELECT name FROM names;
     GRANT SELECT ON permits, names TO PUBLIC;
 """
+
+
+def test_what_depends_on_a_table_stops_that_dataset_alone(
+    feed: FakeFeed, postgres_url: str
+) -> None:
+    """A MAJOR change makes the table anew, and nothing of its owner's is dropped with the old."""
+    other = DatasetId("ds_parcels")
+    feed.join(other)
+    feed.release(other, SCHEMA, {"rec_a": ROW})
+    synced.sync(feed, postgres_url)
+    synced.execute(postgres_url, "CREATE TABLE visits (permit text REFERENCES permits)")
+    release(feed, {"rec_a": {"name": 12}}, RETYPED, ResyncReason.SCHEMA_CHANGED)
+    feed.release(other, SCHEMA, {"rec_a": ROW, "rec_b": ROW})
+    result = synced.sync(feed, postgres_url)
+    assert result.exit_status is ExitStatus.BEHIND
+    assert synced.held(postgres_url) == {other: (2, "held"), PERMITS: (1, "needs_load")}
+    (reason,) = (each.reason for each in result.datasets if each.dataset_id == PERMITS)
+    assert "constraint visits_permit_fkey on table visits depends on table permits" in str(reason)
+    synced.execute(postgres_url, "DROP TABLE visits")
+    assert synced.sync(feed, postgres_url).exit_status is ExitStatus.DONE
+
+
+def test_a_table_that_a_view_is_over_is_kept_where_it_was_to_be_dropped(
+    feed: FakeFeed, postgres_url: str
+) -> None:
+    synced.sync(feed, postgres_url)
+    synced.execute(postgres_url, "CREATE VIEW mine AS SELECT name FROM permits")
+    feed.leave(PERMITS)
+    dropping = Options(on_removed=OnRemoved.DROP)
+    result = synced.sync(feed, postgres_url, options=dropping)
+    assert result.exit_status is ExitStatus.DONE
+    assert synced.held(postgres_url) == {PERMITS: (None, "removed")}
+    assert "view mine depends on table permits" in str(result.datasets[0].reason)
+    assert synced.query(postgres_url, "SELECT count(*) FROM mine") == [(2,)]
+    feed.join(PERMITS)
+    synced.sync(feed, postgres_url, options=dropping)
+    assert_equal(feed, postgres_url)
+
+
+def test_what_a_trigger_refuses_is_its_tables_fault(feed: FakeFeed, postgres_url: str) -> None:
+    synced.sync(feed, postgres_url)
+    synced.execute(
+        postgres_url,
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE 'not on a Sunday' USING ERRCODE = '38000'; END $$;"
+        " CREATE TRIGGER refuse BEFORE INSERT ON permits EXECUTE FUNCTION refuse()",
+    )
+    release(feed, {"rec_a": ROW})
+    release(feed, {"rec_a": ROW, "rec_c": ROW})
+    result = synced.sync(feed, postgres_url)
+    assert result.exit_status is ExitStatus.BEHIND
+    assert "not on a Sunday" in str(result.datasets[0].reason)
+
+
+def test_a_table_with_row_security_is_not_made_anew_without_it(
+    feed: FakeFeed, postgres_url: str
+) -> None:
+    """Grants are kept, so that all rows would be shown to those who might see a few."""
+    synced.sync(feed, postgres_url)
+    synced.execute(postgres_url, "ALTER TABLE permits ENABLE ROW LEVEL SECURITY")
+    release(feed, {"rec_a": {"name": 12}}, RETYPED, ResyncReason.SCHEMA_CHANGED)
+    result = synced.sync(feed, postgres_url)
+    assert "has row security" in str(result.datasets[0].reason)
+    synced.execute(postgres_url, "ALTER TABLE permits DISABLE ROW LEVEL SECURITY")
+    assert synced.sync(feed, postgres_url).exit_status is ExitStatus.DONE
 
 
 def test_a_major_change_is_stopped_by_views_which_it_lists(

@@ -16,8 +16,10 @@ _OF_THE_TABLE = (
     psycopg.IntegrityError,
     psycopg.NotSupportedError,
     psycopg.ProgrammingError,
-    errors.ProgramLimitExceeded,
 )
+_CODES_OF_THE_TABLE = ("09", "27", "2B", "2F", "38", "39", "54", "55000", "55006")
+"""And by the code: a trigger, what depends on the table, routines, limits, a table in use."""
+
 _BUSY = (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure)
 
 
@@ -30,8 +32,16 @@ def said_of_the_table() -> Iterator[None]:
         raise TableError(f"a record id or another constraint is broken: {_said(error)}") from error
     except errors.InsufficientPrivilege:
         raise
-    except _OF_THE_TABLE as error:
+    except psycopg.Error as error:
+        if not _is_of_the_table(error):
+            raise
         raise TableError(_said(error)) from error
+
+
+def _is_of_the_table(error: psycopg.Error) -> bool:
+    return isinstance(error, _OF_THE_TABLE) or (error.sqlstate or "").startswith(
+        _CODES_OF_THE_TABLE
+    )
 
 
 @contextmanager

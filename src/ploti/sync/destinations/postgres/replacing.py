@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ploti.model.sql import identifier
+from ploti.sync.destination import TableError
 from ploti.sync.destinations.postgres import views
 from ploti.sync.destinations.postgres.wire import Wire
 
@@ -23,6 +24,7 @@ def replaced(wire: Wire, place: str, table: str, *, replace_views: bool) -> Iter
         return
     over = views.find_views(wire, place)
     views.check_replaceable(over, table, replace=replace_views)
+    _check_row_security(wire, place, table)
     name = f"_ploti_loading_{wire.process}"
     new = f"{wire.schema}.{name}"
     yield new
@@ -38,6 +40,15 @@ def replaced(wire: Wire, place: str, table: str, *, replace_views: bool) -> Iter
         wire.run(grant)
     wire.run(f"ALTER TABLE {place} OWNER TO {owner}")
     views.make_views(wire, over)
+
+
+def _check_row_security(wire: Wire, place: str, table: str) -> None:
+    """Grants are made again, so that without its policies a table would show more than before."""
+    if wire.value("SELECT relrowsecurity FROM pg_class WHERE oid = to_regclass(%s)", place):
+        raise TableError(
+            f"table {table} has row security, which the table made anew would lack: ALTER TABLE"
+            f" {table} DISABLE ROW LEVEL SECURITY or drop the table, and sync again"
+        )
 
 
 def _key_name(table: str) -> str:
