@@ -78,7 +78,7 @@ class Running:
         headers = dict(options.pop("headers", {}))
         if key is not None:
             headers["authorization"] = f"Bearer {key or self.keys.subscriber}"
-        return self.begin(self._http.request(method, path, headers=headers, **options))
+        return self.begin(self.http.request(method, path, headers=headers, **options))
 
     def send(self, method: str, path: str, **options: Any) -> httpx2.Response:
         return self.start(method, path, **options).result(timeout=60)
@@ -142,14 +142,14 @@ class Running:
             lambda tx: set_up(tx, ids=ids, now=self.clock.now()) or NOTHING
         )
         self.application = make_application(self.backend, version="0")
-        self._http = httpx2.AsyncClient(
+        self.http = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(self.application, raise_app_exceptions=False),
             base_url=BASE,
         )
 
     async def _stop(self) -> None:
         self.backend.waiters.close()
-        await self._http.aclose()
+        await self.http.aclose()
         await self.store.close()
         await self.poster.close()
         self.blobs.close()

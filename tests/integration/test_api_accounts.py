@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from tests.fakes.releases import release
-from tests.integration.running import Running, problem, running
+from tests.integration.running import BASE, Running, problem, running
 
-from ploti.model.ids import DatasetId, KeyId
-from ploti.model.webhook import WebhookState
+from ploti.model.ids import DatasetId, KeyId, MemberId, WebhookId, WorkspaceId
+from ploti.model.webhook import OffReason, WebhookState
 from ploti.model.wire import Instant
+from ploti.server.api.limits import RateLimits
+from ploti.server.api.repeats import Repeats
+from ploti.server.membership.principal import FEEDS, Principal
+from ploti.server.ports.store import Transaction
+from ploti.server.service.deliver_due import switched_off
 from ploti.server.service.note_use import KeyUses
+from ploti.server.service.read_webhooks import find_webhook
 
 SUBSCRIPTIONS = "/v1/feeds/subscriptions"
 ADMIN = "/v1/admin"
@@ -137,6 +145,33 @@ def test_a_member_that_leaves_takes_its_keys_and_webhooks_along_r158_r159(api: R
     problem(resumed, 409, "conflict")
     problem(api.staff("POST", f"{ADMIN}/keys", json={"memberId": leaver}), 409, "conflict")
     assert api.staff("DELETE", f"{ADMIN}/members/{leaver}").json() == left
+
+
+def test_a_webhook_that_was_off_when_its_member_left_stays_off_r159(api: Running) -> None:
+    workspace = make_workspace(api)
+    leaver, stays = make_member(api, workspace), make_member(api, workspace)
+    theirs, mine = make_key(api, leaver)["secret"], make_key(api, stays)["secret"]
+    subscription = subscribe(api, mine)
+    hook = create_hook(api, subscription, theirs)
+    asked = Principal(
+        key_id=KeyId("key_x"),
+        workspace_id=WorkspaceId(workspace),
+        member_id=MemberId(stays),
+        permissions=frozenset({FEEDS}),
+    )
+
+    def switch(tx: Transaction) -> None:
+        row = find_webhook(tx, asked, WebhookId(hook))
+        tx.webhooks.save(switched_off(row, OffReason.GONE, at=api.clock.now()))
+
+    api.write(switch)
+    api.staff("DELETE", f"{ADMIN}/members/{leaver}")
+    path = f"/v1/webhooks/{hook}"
+    assert api.get(path, key=mine).json()["offReason"] == "member_left"
+    resumed = api.send("POST", f"{path}/resume", key=mine, json={"from": "now"})
+    problem(resumed, 409, "conflict")
+    api.send("DELETE", f"{SUBSCRIPTIONS}/{subscription}", key=mine)
+    assert api.get(path, key=mine).json()["offReason"] == "member_left"
 
 
 def test_a_service_account_can_be_the_member_that_owns_a_webhook_r161(api: Running) -> None:
@@ -290,6 +325,25 @@ def test_a_key_that_sends_too_much_is_told_when_to_come_again(tmp_path: Path) ->
         assert api.get("/healthz", key=None).status_code == 200
 
 
+def test_behind_a_proxy_every_line_that_names_an_address_counts(
+    api: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy may add a line of its own to the one that the sender made up."""
+    told: list[str] = []
+
+    def address(*_: object, forwarded: str) -> str:
+        told.append(forwarded)
+        return "somebody"
+
+    monkeypatch.setattr(RateLimits, "address", address)
+    key = ("authorization", f"Bearer {api.keys.subscriber}")
+    lines = [key, ("x-forwarded-for", "198.51.100.1"), ("x-forwarded-for", "10.0.0.9")]
+    with httpx2.Client(base_url=BASE) as client:
+        request = client.build_request("GET", SUBSCRIPTIONS, headers=lines)
+    api.call(api.http.send(request))
+    assert told == ["198.51.100.1,10.0.0.9"]
+
+
 # Requests that come again
 
 
@@ -310,6 +364,37 @@ def test_many_of_one_request_at_once_make_one_thing(api: Running) -> None:
     body = {"places": ["us"], "name": "many"}
     begun = [api.start("POST", SUBSCRIPTIONS, json=body, **again("m1")) for _ in range(8)]
     assert len({each.result(timeout=60).json()["id"] for each in begun}) == 1
+
+
+def test_what_ended_while_it_came_again_is_not_begun_anew(
+    api: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one looks for a kept answer before there is one, and goes on once there is."""
+    hook = create_hook(api, subscribe(api, api.keys.subscriber), api.keys.subscriber)
+    repeats, real = api.backend.repeats, Repeats.check
+    first_looked, second_looked, go_on, first_ended = (threading.Event() for _ in range(4))
+
+    def check(self: Repeats, *given: Any, **named: Any) -> None:
+        real(self, *given, **named)
+        if not first_looked.is_set():
+            first_looked.set()
+            assert go_on.wait(60)
+        else:
+            second_looked.set()
+            assert first_ended.wait(60)
+
+    monkeypatch.setattr(Repeats, "check", check)
+    path = f"/v1/webhooks/{hook}"
+    first = api.start("POST", f"{path}/test", **again("t1"))
+    assert first_looked.wait(60)
+    second = api.start("POST", f"{path}/test", **again("t1"))
+    while not (second_looked.is_set() or repeats.under_way):
+        threading.Event().wait(0.01)
+    go_on.set()
+    answered = first.result(timeout=60)
+    first_ended.set()
+    assert second.result(timeout=60).json() == answered.json()
+    assert len(api.get(f"{path}/deliveries").json()["deliveries"]) == 1
 
 
 def test_a_name_that_was_another_requests_is_refused(api: Running) -> None:

@@ -8,18 +8,23 @@ from datetime import timedelta
 
 import psycopg
 import pytest
+from psycopg import errors
 from tests.fakes.postgres import Cluster
 from tests.fakes.releases import NOW, declare, release
 
 from ploti.errors import ConfigError, PlotiError, Unavailable
-from ploti.model.ids import DatasetId, SubscriptionId, WorkspaceId
+from ploti.model.account import KeyWithSecret, NewKey, Plan
+from ploti.model.ids import DatasetId, MemberId, PlanId, SubscriptionId, WorkspaceId
 from ploti.model.wire import Instant
 from ploti.server.adapters.clock import SystemClock
+from ploti.server.adapters.ids import RandomIds
 from ploti.server.adapters.store import PostgresStore
-from ploti.server.ports.rows import JobKind
+from ploti.server.ports.rows import JobKind, MemberRow, WorkspaceRow
 from ploti.server.ports.store import Transaction
+from ploti.server.service.manage_members import create_key, remove_member
 
 A, B = DatasetId("ds_a"), DatasetId("ds_b")
+WORKSPACE, ADA = WorkspaceId("ws_1"), MemberId("mem_ada")
 NOBODY, NOWHERE = SubscriptionId("sub_none"), WorkspaceId("ws_none")
 
 
@@ -145,6 +150,65 @@ def test_a_transaction_ended_to_break_a_circle_of_waits_is_run_again(postgres_ur
     asyncio.run(story())
 
 
+def test_a_transaction_that_is_broken_off_each_time_is_told_to_come_again(
+    postgres_url: str,
+) -> None:
+    def work(tx: Transaction) -> None:
+        del tx
+        raise errors.SerializationFailure
+
+    async def story() -> None:
+        async with running(postgres_url) as store:
+            with pytest.raises(Unavailable, match="does not answer"):
+                await store.write(work)
+
+    asyncio.run(story())
+
+
+def make_member(tx: Transaction) -> None:
+    tx.plans.add(Plan(id=PlanId("all"), created_at=NOW))
+    tx.workspaces.add(
+        WorkspaceRow(
+            id=WORKSPACE,
+            name="W",
+            coverage=None,
+            plan_id=PlanId("all"),
+            public=False,
+            created_at=NOW,
+        )
+    )
+    tx.members.add(MemberRow(id=ADA, workspace_id=WORKSPACE, name="Ada", created_at=NOW))
+
+
+def test_a_key_made_while_its_member_leaves_ends_with_it(postgres_url: str) -> None:
+    made = threading.Event()
+
+    def make(tx: Transaction) -> KeyWithSecret:
+        key = create_key(tx, NewKey(member_id=ADA), ids=RandomIds(), now=NOW)
+        made.set()
+        while not (left.done() or count_waiting(postgres_url, kind="transactionid")):
+            threading.Event().wait(0.01)
+        return key
+
+    async def leave(store: PostgresStore) -> None:
+        await asyncio.to_thread(made.wait, 60)
+        await store.write(lambda tx: remove_member(tx, ADA, now=NOW))
+
+    async def story() -> None:
+        nonlocal left
+        async with running(postgres_url) as store:
+            await store.write(make_member)
+            left = asyncio.create_task(leave(store))
+            key = await store.write(make)
+            await left
+            found = await store.read(lambda tx: tx.keys.get(key.id))
+            assert found is not None
+            assert found.key.revoked_at is not None
+
+    left: asyncio.Task[None]
+    asyncio.run(story())
+
+
 def test_a_job_planned_by_many_at_once_is_one_job(postgres_url: str) -> None:
     async def story() -> None:
         async with running(postgres_url) as store:
@@ -220,10 +284,11 @@ def take_alone(connection: psycopg.Connection) -> None:
     connection.execute("SELECT pg_advisory_lock(%s)", ((row[0] << 32) | row[1],))
 
 
-def count_waiting(url: str) -> int:
+def count_waiting(url: str, *, kind: str = "advisory") -> int:
+    """How many wait for a lock of this kind; for a row's they wait on its transaction's id."""
     with psycopg.connect(url, autocommit=True) as connection:
         row = connection.execute(
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            "SELECT count(*) FROM pg_locks WHERE locktype = %s AND NOT granted", (kind,)
         ).fetchone()
     assert row is not None
     found: int = row[0]

@@ -81,16 +81,16 @@ def test_what_is_remembered_of_senders_has_a_bound() -> None:
 @pytest.mark.parametrize(
     ("behind_proxy", "forwarded", "address"),
     [
-        (False, None, "127.0.0.1"),
+        (False, "", "127.0.0.1"),
         (False, "203.0.113.9", "127.0.0.1"),
-        (True, None, "127.0.0.1"),
+        (True, "", "127.0.0.1"),
         (True, "203.0.113.9", "203.0.113.9"),
         (True, "a lie, 203.0.113.9", "203.0.113.9"),
         (True, "203.0.113.9,", "127.0.0.1"),
     ],
 )
 def test_behind_a_proxy_the_address_is_the_one_that_the_proxy_names(
-    behind_proxy: bool, forwarded: str | None, address: str
+    behind_proxy: bool, forwarded: str, address: str
 ) -> None:
     limits = RateLimits(rate=1, public_rate=1, behind_proxy=behind_proxy)
     assert limits.address("127.0.0.1", forwarded=forwarded) == address

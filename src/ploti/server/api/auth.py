@@ -111,9 +111,10 @@ class Caller:
         if again is None:
             return await self._begin(work)
         name, repeats, store = again, self.backend.repeats, self.backend.store
-        await store.read(lambda tx: repeats.check(tx, who, name, now=now))
 
         async def do() -> T:
+            # Here, where it is known to be under way: looked for before, it may end in between
+            await store.read(lambda tx: repeats.check(tx, who, name, now=now))
             answer = await self._begin(work)
             await store.write(lambda tx: repeats.keep(tx, who, name, answer, now=now))
             return answer
@@ -240,7 +241,7 @@ async def find_caller(request: HttpRequest, backend: NamedDependency[Backend]) -
     digest = None if key is None else key_digest(key)
     address = backend.limits.address(
         request.client.host if request.client else "",
-        forwarded=request.headers.get("x-forwarded-for"),
+        forwarded=",".join(request.headers.getall("x-forwarded-for", [])),  # proxies may add a line
     )
     backend.limits.take(digest, address=address)
     return Caller(request, backend, key, permission_of(request.route_handler))

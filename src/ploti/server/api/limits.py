@@ -34,7 +34,7 @@ class RateLimits:
         self._keys = _Buckets(rate, clock)
         self._addresses = _Buckets(public_rate, clock)
 
-    def address(self, peer: str, *, forwarded: str | None) -> str:
+    def address(self, peer: str, *, forwarded: str) -> str:
         """Whom a request comes from: the peer, or behind a proxy the last one that it names.
 
         What stands before that in `X-Forwarded-For` is what the sender says of itself.

@@ -94,6 +94,10 @@ class Members(Protocol):
         """A member; None where there is none such."""
         ...
 
+    def lock(self, member_id: MemberId) -> MemberRow | None:
+        """The same, which does not leave, and gets nothing from others, until this ends."""
+        ...
+
     def page(
         self, *, workspace: WorkspaceId | None, after: Place | None, limit: int
     ) -> list[MemberRow]:

@@ -51,7 +51,10 @@ class Webhooks(Protocol):
         subscription: SubscriptionId | None = None,
         member: MemberId | None = None,
     ) -> None:
-        """Turn off every webhook of a subscription or a member, and cancel what waits there."""
+        """Turn off for good every webhook of a subscription or a member; what waits is cancelled.
+
+        One that is off already gets the reason, unless it was off for good before.
+        """
         ...
 
     def last_day(self, webhook_id: WebhookId, *, since: Instant) -> LastDay:

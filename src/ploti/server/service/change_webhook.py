@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import msgspec
 
-from ploti.errors import Conflict, Fault, InvalidInput
+from ploti.errors import Conflict, Expired, Fault, InvalidInput, Unauthenticated
 from ploti.model.event import EventType
 from ploti.model.ids import DeliveryId, WebhookId
 from ploti.model.webhook import (
@@ -67,6 +67,7 @@ def create_webhook(
     require(principal, FEEDS)
     if new.subscription_id is UNSET:
         raise _refused("subscriptionId", "is needed: name the subscription whose events to send")
+    _check_stays(tx, principal)
     find_subscription(tx, principal, new.subscription_id)  # which is not deleted meanwhile
     secret = ids.signing_secret()
     row = WebhookRow(
@@ -184,7 +185,8 @@ def retry_delivery(
 ) -> Delivery:
     """Send an event again as a delivery of its own, now; one that waits is due now itself.
 
-    Raises NotFound, Forbidden, and Conflict where the webhook is off or there is no event.
+    Raises NotFound, Forbidden, Conflict where the webhook is off or there is no event, and Expired
+    where the event is kept no more.
     """
     webhook = find_webhook(tx, principal, webhook_id)
     found = find_delivery(tx, webhook, of)
@@ -192,6 +194,8 @@ def retry_delivery(
         raise Conflict(f"{webhook_id} is off ({webhook.off_reason}): resume it first")
     if found.seq is None or found.dataset_id is None:
         raise Conflict(f"{of} was a test: send another one")
+    if found.seq < find_log(tx, principal, webhook.subscription_id).first:
+        raise Expired(f"The event of {of} is kept no more: read the manifest")
     if found.state is DeliveryState.WAITING:
         raised = found if found.next_at is None else msgspec.structs.replace(found, next_at=now)
         tx.deliveries.save(raised)
@@ -226,6 +230,13 @@ def make_due(tx: Transaction, webhook: WebhookRow, *, now: Instant) -> WebhookRo
     tx.deliveries.make_due(webhook.id, at=now)
     health = msgspec.structs.replace(webhook.health, paced_until=None, paused_until=None)
     return msgspec.structs.replace(webhook, health=health)
+
+
+def _check_stays(tx: Transaction, principal: Principal) -> None:
+    """Raise Unauthenticated where the member has left since its key was admitted (R-159)."""
+    member = tx.members.lock(principal.member_id)
+    if member is None or member.left_at is not None:
+        raise Unauthenticated("The member of this key has left the workspace: get another key")
 
 
 def _again(webhook: WebhookRow, found: DeliveryRow, *, now: Instant) -> DeliveryRow:

@@ -48,7 +48,7 @@ def remove_member(tx: Transaction, member_id: MemberId, *, now: Instant) -> Memb
 
     Raises NotFound; one that left before stays as it was.
     """
-    before = _find_member(tx, member_id)
+    before = _lock_member(tx, member_id)
     if before.left_at is not None:
         return _show_member(before)
     after = replace(before, left_at=now)
@@ -76,7 +76,7 @@ def create_key(tx: Transaction, new: NewKey, *, ids: Ids, now: Instant) -> KeyWi
     Raises NotFound for the member, Conflict where it has left, InvalidInput for what cannot be
     meant.
     """
-    member = _find_member(tx, new.member_id)
+    member = _lock_member(tx, new.member_id)
     if member.left_at is not None:
         raise Conflict(f"{member.id} has left its workspace: add a member, and make the key for it")
     secret = ids.secret("ploti_")
@@ -116,8 +116,8 @@ def list_keys(
     return KeyPage(keys=[_show_listed(listed) for listed in page], next_cursor=next_cursor)
 
 
-def _find_member(tx: Transaction, member_id: MemberId) -> MemberRow:
-    found = tx.members.get(member_id)
+def _lock_member(tx: Transaction, member_id: MemberId) -> MemberRow:
+    found = tx.members.lock(member_id)
     if found is None:
         raise NotFound(f"There is no member {member_id}: the list of members has their ids")
     return found

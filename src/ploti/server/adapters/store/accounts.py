@@ -113,6 +113,12 @@ class SqlMembers:
         found = self._connection.execute(wanted).mappings().first()
         return None if found is None else value_of(MemberRow, found)
 
+    def lock(self, member_id: MemberId) -> MemberRow | None:
+        """The same, which does not leave, and gets nothing from others, until this ends."""
+        wanted = _MEMBER.where(member.c.id == member_id).with_for_update()
+        found = self._connection.execute(wanted).mappings().first()
+        return None if found is None else value_of(MemberRow, found)
+
     def page(
         self, *, workspace: WorkspaceId | None, after: Place | None, limit: int
     ) -> list[MemberRow]:

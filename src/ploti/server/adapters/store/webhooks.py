@@ -33,6 +33,8 @@ from ploti.server.deliver.health import SLOW, Health
 from ploti.server.ports.rows import Claim, ReadyLane, SealedSecret, WebhookRow
 
 _P95 = 0.95
+_MENDABLE = (OffReason.GONE, OffReason.FAILING)
+"""Reasons after which a webhook can be turned on again."""
 
 
 class SqlWebhooks:
@@ -84,16 +86,19 @@ class SqlWebhooks:
         subscription: SubscriptionId | None = None,
         member: MemberId | None = None,
     ) -> None:
-        """Turn off every webhook of a subscription or a member, and cancel what waits there."""
+        """Turn off for good every webhook of a subscription or a member; what waits is cancelled.
+
+        One that is off already gets the reason, unless it was off for good before.
+        """
         of = (
             webhook.c.subscription_id == subscription
             if subscription is not None
             else webhook.c.member_id == member
         )
-        on = and_(of, webhook.c.state == WebhookState.ON)
+        alive = and_(of, or_(webhook.c.off_reason.is_(None), webhook.c.off_reason.in_(_MENDABLE)))
         waiting = and_(
             delivery.c.state == DeliveryState.WAITING,
-            delivery.c.webhook_id.in_(select(webhook.c.id).where(on)),
+            delivery.c.webhook_id.in_(select(webhook.c.id).where(alive)),
         )
         cancelled = {"state": DeliveryState.CANCELLED, "next_at": None, "ended_at": at}
         self._connection.execute(update(delivery).where(waiting).values(cancelled))
@@ -104,7 +109,7 @@ class SqlWebhooks:
             "lease_token": webhook.c.lease_token + 1,
             "lease_until": None,
         }
-        self._connection.execute(update(webhook).where(on).values(off))
+        self._connection.execute(update(webhook).where(alive).values(off))
 
     def last_day(self, webhook_id: WebhookId, *, since: Instant) -> LastDay:
         """How the attempts since then went."""
