@@ -1,6 +1,7 @@
 """The fetcher on real sockets: what it brings, and what it refuses with a clear sentence."""
 
 import asyncio
+import errno
 import gzip
 import hashlib
 import os
@@ -394,8 +395,10 @@ def test_a_source_that_stays_silent_or_drips_runs_into_its_limits(tmp_path: Path
 def test_nobody_who_listens_and_an_untrusted_certificate_are_clear_errors(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with pytest.raises(SourceError, match="cannot be reached"):
+    with pytest.raises(SourceError) as refused:
         asyncio.run(Bench(tmp_path).fetch(f"http://127.0.0.1:{port}/a.csv"))
+    told = f"127.0.0.1:{port} cannot be reached: {os.strerror(errno.ECONNREFUSED)}"
+    assert refused.value.detail.startswith(told)
     with pytest.raises(SourceError, match="no known name"):
         asyncio.run(Bench(tmp_path, resolver=Nowhere()).fetch("https://nowhere.example/a.csv"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -268,5 +269,7 @@ def _unreachable(url: URL, error: Exception, dialled: Dialled) -> SourceError:
             return TryAgain(f"{url.host} is no known name")
         case asyncio.TimeoutError():
             return TryAgain(f"{url.host} did not answer in time")
+        case aiohttp.ClientConnectorError(os_error=OSError(errno=int(number))) if number > 0:
+            return TryAgain(f"{url.authority} cannot be reached: {os.strerror(number)}")
         case _:
             return TryAgain(f"{url.host} cannot be reached: {error}")
