@@ -20,6 +20,13 @@ _NAMES = {
     6: "MultiPolygon",
     7: "GeometryCollection",
 }
+_CURVED = {
+    8: "CircularString",
+    9: "CompoundCurve",
+    10: "CurvePolygon",
+    11: "MultiCurve",
+    12: "MultiSurface",
+}
 _UNREAD = {
     13: "Curve",
     14: "Surface",
@@ -51,7 +58,8 @@ class GeometryTypes:
 
 def type_name(code: int) -> str:
     """The name of an ISO type code: 1003 is `Polygon Z`."""
-    name = _NAMES.get(code % 1000) or _UNREAD.get(code % 1000, "geometry of an unknown type")
+    named = {**_NAMES, **_CURVED, **_UNREAD}
+    name = named.get(code % 1000, "geometry of an unknown type")
     return name + ("", " Z", " M", " ZM")[code // 1000 % 4]
 
 
