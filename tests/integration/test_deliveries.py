@@ -11,7 +11,7 @@ from standardwebhooks import Webhook as Official
 from tests.fakes.lanes import BASE, A, B, C, Lanes, play
 from tests.fakes.receiver import Answer, Receiver, receiving
 
-from ploti.errors import Conflict, InvalidInput
+from ploti.errors import Conflict, Expired, InvalidInput
 from ploti.model.event import EventType
 from ploti.model.ids import event_number
 from ploti.model.webhook import Delivery, DeliveryState, WebhookPatch
@@ -568,6 +568,23 @@ def test_resume_from_a_cursor_sends_again_what_follows_it_under_new_ids(tmp_path
             assert numbers == [2, 3, 4, 3, 4, 5]
             assert len({post.id for post in receiver.posts}) == 6
             assert receiver.posts[-1].id.endswith("_000000000005")
+
+    play(tmp_path, story)
+
+
+def test_an_event_that_is_kept_no_more_is_not_sent_again(tmp_path: Path) -> None:
+    async def story(lanes: Lanes) -> None:
+        async with receiving() as receiver:
+            webhook = await _three_sent(lanes, receiver)
+            sent = (await lanes.deliveries(webhook))[0].id
+            await lanes.store.write(lambda tx: tx.recovery.raise_logs(10))
+            now = lanes.clock.now()
+            with pytest.raises(Expired, match="kept no more"):
+                await lanes.store.write(
+                    lambda tx: retry_delivery(tx, lanes.subscriber, webhook, sent, now=now)
+                )
+            await lanes.drain()
+            assert len(receiver.posts) == 3
 
     play(tmp_path, story)
 

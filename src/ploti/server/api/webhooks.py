@@ -147,7 +147,11 @@ async def list_deliveries(
     )
 
 
-@post("/{webhook:str}/deliveries/{delivery:str}/retry", status_code=200, opt=_IN_A_STATE)
+@post(
+    "/{webhook:str}/deliveries/{delivery:str}/retry",
+    status_code=200,
+    opt={PROBLEMS: (Code.NOT_FOUND, Code.CONFLICT, Code.EXPIRED)},
+)
 async def retry_delivery(
     caller: NamedDependency[Caller],
     *,
