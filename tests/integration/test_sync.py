@@ -660,6 +660,17 @@ def test_status_tells_current_behind_expired_failed_and_left_apart(
     assert standings()[0] == [Standing.WAITING, Standing.CURRENT, Standing.LEFT]
 
 
+def test_status_says_how_far_behind_a_dataset_is_and_since_when(feed: FakeFeed, file: Path) -> None:
+    synced.sync(feed, file)
+    for units in (3, 4, 5):
+        feed.release(PERMITS, SCHEMA, rows(a=units))
+    parcels, permits = read_status(feed, synced.destination(file)).datasets
+    assert (parcels.missing, parcels.missing_since) == (0, None)
+    first, *_ = feed.versions(PERMITS, after=permits.held or 0)
+    assert (permits.missing, permits.missing_since) == (3, first.published_at)
+    assert permits.detail.endswith(f"3 versions behind since {first.published_at}")
+
+
 def test_an_address_that_is_no_destination_is_refused() -> None:
     for address in ("duckdb:", "mysql://x", "feeds.duckdb"):
         with pytest.raises(ConfigError, match="is no destination"):

@@ -201,6 +201,9 @@ def _show_status(found: Status, subscription: str) -> None:
         ],
         empty="The subscription delivers no dataset yet.",
     )
+    for each in found.datasets:
+        for column, stored in each.columns.items():
+            print(f"Column {column} of {each.dataset_id} is {stored} in table {each.table}.")
     if found.expired:
         print("The cursor is past retention: the next sync begins again from the manifest.")
     if found.exit_status:

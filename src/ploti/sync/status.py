@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from ploti.errors import (
@@ -10,12 +11,14 @@ from ploti.errors import (
     InvalidInput,
     NotDeliverable,
     NotFound,
+    NotSubscribed,
     OutsideCoverage,
 )
 from ploti.model.event import HoldReason
 from ploti.model.ids import DatasetId, EventId
 from ploti.model.manifest import ManifestEntry
-from ploti.model.wire import Value
+from ploti.model.version import VersionSummary
+from ploti.model.wire import Instant, Value
 from ploti.sync.destination import Destination
 from ploti.sync.feed import Feed
 from ploti.sync.held import Held, Holdings, State
@@ -57,7 +60,12 @@ _UP_TO_DATE = (
 
 
 class DatasetStatus(Value, kw_only=True):
-    """One dataset; `held` and `current` are versions, here and at the server."""
+    """One dataset; `held` and `current` are versions, here and at the server.
+
+    `missing` is the number of released versions that the copy has not, `missing_since` when the
+    first of them was released; both None where the server does not list them. `columns` has those
+    that the destination calls by another name than the dataset, with that name.
+    """
 
     dataset_id: DatasetId
     table: str | None
@@ -65,6 +73,9 @@ class DatasetStatus(Value, kw_only=True):
     held: int | None
     current: int | None
     hold: HoldReason | None
+    missing: int | None
+    missing_since: Instant | None
+    columns: dict[str, str]
     detail: str
 
 
@@ -92,11 +103,14 @@ def read_status(feed: Feed, destination: Destination) -> Status:
     """
     with destination.reading() as session:
         holdings = session.holdings()
+        tables = [held.table for held in holdings.datasets.values() if held.table is not None]
+        columns = {table: dict(session.names(table)) for table in tables}
     manifest = {entry.dataset_id: entry for entry in feed.manifest().datasets}
     expired = _is_expired(feed, holdings.cursor)
     ids = sorted(manifest.keys() | holdings.datasets.keys())
     datasets = [
-        _read_one(feed, holdings, each, entry=manifest.get(each), expired=expired) for each in ids
+        _read_one(feed, holdings, each, entry=manifest.get(each), expired=expired, columns=columns)
+        for each in ids
     ]
     return Status(
         destination=destination.name,
@@ -123,12 +137,14 @@ def _read_one(
     *,
     entry: ManifestEntry | None,
     expired: bool,
+    columns: Mapping[str, dict[str, str]],
 ) -> DatasetStatus:
     held = holdings.datasets.get(dataset_id) or Held(dataset_id=dataset_id)
     hold = _hold_reason(feed, dataset_id) if entry else None
     standing, detail = judge(
         held, entry, takes=holdings.takes(dataset_id), expired=expired, hold=hold
     )
+    missing = [] if standing in _UP_TO_DATE else _missing(feed, held)
     return DatasetStatus(
         dataset_id=dataset_id,
         table=held.table,
@@ -136,8 +152,26 @@ def _read_one(
         held=held.version,
         current=entry.version if entry else None,
         hold=hold,
-        detail=detail,
+        missing=None if missing is None else len(missing),
+        missing_since=missing[0].published_at if missing else None,
+        columns=columns.get(held.table or "", {}),
+        detail=detail + _say_missing(missing),
     )
+
+
+def _missing(feed: Feed, held: Held) -> list[VersionSummary] | None:
+    """The released versions that come after the one held."""
+    try:
+        return feed.versions(held.dataset_id, after=held.version or 0)
+    except (NotDeliverable, NotFound, NotSubscribed, OutsideCoverage):
+        return None
+
+
+def _say_missing(missing: list[VersionSummary] | None) -> str:
+    if not missing:
+        return ""
+    versions = "1 version" if len(missing) == 1 else f"{len(missing)} versions"
+    return f"; {versions} behind since {missing[0].published_at}"
 
 
 def _hold_reason(feed: Feed, dataset_id: DatasetId) -> HoldReason | None:
