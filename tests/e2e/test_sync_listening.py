@@ -136,3 +136,17 @@ def test_without_a_secret_it_does_not_begin(server: FeedServer, tmp_path: Path) 
     )
     assert wrong.returncode == 2
     assert "PLOTI_WEBHOOK_SECRET" in wrong.stderr
+
+
+def test_with_what_is_no_secret_it_does_not_begin(server: FeedServer, tmp_path: Path) -> None:
+    """It would refuse whatever comes, and wake for nothing."""
+    secret = tmp_path / "secret"
+    secret.write_text("whsec_!!!")
+    wrong = ploti(
+        server,
+        *("sync", SUBSCRIPTION, "--to", f"duckdb:{tmp_path}/a.duckdb"),
+        *("--listen", "0", "--secret-file", str(secret)),
+    )
+    assert wrong.returncode == 2
+    assert "whsec_ and base64" in wrong.stderr
+    assert "!!!" not in wrong.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import os
 import sys
 import threading
@@ -29,13 +31,27 @@ SecretFile = Annotated[
 
 def read_secret(file: Path | None) -> str:
     """The secret that webhooks are verified with; raises ConfigError where there is none."""
-    secret = os.environ.get(SECRET_VARIABLE, "") if file is None else file.read_text("utf-8")
+    secret = (
+        os.environ.get(SECRET_VARIABLE, "") if file is None else file.read_text("utf-8", "replace")
+    )
     if not secret.strip():
         raise ConfigError(
             f"no secret to verify with: set {SECRET_VARIABLE} to the whsec_… that `ploti webhooks "
             "create` showed, or name a file with --secret-file"
         )
+    if not _is_secret(secret.strip()):
+        raise ConfigError(
+            "the secret to verify with is not one that `ploti webhooks create` showed: those are"
+            " whsec_ and base64"
+        )
     return secret.strip()
+
+
+def _is_secret(text: str) -> bool:
+    try:
+        return bool(base64.b64decode(text.removeprefix("whsec_"), validate=True))
+    except binascii.Error:
+        return False
 
 
 @contextmanager
