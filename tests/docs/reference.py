@@ -7,7 +7,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from unittest.mock import patch
 
 import msgspec
@@ -68,7 +68,8 @@ def settings() -> str:
     from ploti.server.settings import Settings
 
     told = dict(_parameters_told(inspect.getdoc(serve) or ""))
-    parameters = inspect.signature(serve).parameters
+    parameters = inspect.signature(serve, eval_str=True).parameters
+    told |= dict(_annotations_told(parameters.values()))
     given = {field.name: field.default for field in msgspec.structs.fields(Settings)}
     rows = [
         [
@@ -104,6 +105,14 @@ def settings() -> str:
         "The commands and `import ploti` read these variables.",
         table(["variable", "default", "meaning"], client),
     )
+
+
+def _annotations_told(parameters: Iterable[inspect.Parameter]) -> Iterator[tuple[str, str]]:
+    """What is too long for a line of the docstring, which help would break where it breaks."""
+    for parameter in parameters:
+        for each in getattr(parameter.annotation, "__metadata__", ()):
+            if each.help is not None:
+                yield parameter.name, each.help
 
 
 def _parameters_told(doc: str) -> Iterator[tuple[str, str]]:
@@ -266,10 +275,12 @@ def destinations() -> str:
         "writes only what differs, so that indexes, grants, views and foreign keys stay. Where "
         "the columns change for good (a MAJOR schema version), the table is made anew: its grants "
         "go along, and views over it stop it with an error that lists them, unless "
-        "`--replace-views` has them made again over the new table. A geometry has the SRID of its "
-        "EPSG number in every row (4326 for longitude and latitude); the column takes every kind, "
-        "with Z and M and without. What is synced goes into the first schema of the user's "
-        "`search_path`; the user needs `CREATE` on it and on the database.",
+        "`--replace-views` has them made again over the new table. Foreign keys to it and row "
+        "security stop it too, for its dataset alone; indexes, triggers and grants on single "
+        "columns that you added are to be made again. A geometry has the SRID of its EPSG number "
+        "in every row (4326 for longitude and latitude); the column takes every kind, with Z and M "
+        "and without. What is synced goes into the first schema of the user's `search_path`; the "
+        "user needs `CREATE` on it and on the database.",
         "In SQLite a geometry is WKB, a boolean is 0 or 1, and what SQLite has no exact type for "
         "is text: `0.50`, `2026-01-31`, `2026-01-31T06:13:02.000Z` (six decimals where there are "
         "microseconds; no `Z` for a `datetime`, which has no zone). So texts of one column sort as "

@@ -1,5 +1,6 @@
 """The pages: made ones are as the code is, links lead somewhere, the index has all of them."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -82,6 +83,14 @@ def test_a_link_to_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     page = tmp_path / "b.md"
     page.write_text("[a](a.md#two-words) [b](a.md#three) [c](c.md) [d](#b) [e](https://e.org)\n")
     assert broken_links(page) == ["a.md#three", "c.md", "#b"]
+
+
+def test_no_text_of_a_command_is_broken_where_its_code_is() -> None:
+    lines = made_pages()["reference/commands.md"].splitlines()
+    plain = re.compile(r"[A-Za-z]|    [^\s-]")
+    for line, following in itertools.pairwise(lines):
+        goes_on = plain.match(line) or line.startswith("* ")
+        assert not (goes_on and plain.match(following)), f"{line} / {following}"
 
 
 def test_the_readme_leads_to_every_guide_and_page_of_reference() -> None:

@@ -32,9 +32,11 @@ def listen(
 ) -> None:
     """Receive webhooks here, verify them, and print each event that comes, until Ctrl-C.
 
-    Each is answered at once; a command runs afterwards, for one event after another, and not for
-    pings, types that are not known, and events that came before. PLOTI_WEBHOOK_SECRET has the
-    secret unless --secret-file names a file.
+    Each is answered at once; a command runs afterwards, for one event after another.
+
+    It does not run for pings, types that are not known, and events that came before.
+
+    PLOTI_WEBHOOK_SECRET has the secret unless --secret-file names a file.
     """
     command = None if exec_ is None else shlex.split(exec_)
     waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()

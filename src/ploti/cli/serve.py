@@ -11,6 +11,24 @@ from cyclopts import Parameter, validators
 
 Flag = Annotated[bool, Parameter(negative=())]
 Setting = Annotated[str | None, Parameter(show_default=False)]
+Database = Annotated[
+    str | None,
+    Parameter(
+        show_default=False,
+        help="A database of PostgreSQL 15 or newer, postgresql://user@host/database, in place of "
+        "the one in the folder. Better as a variable, since flags can be seen; needs "
+        "--secret-keys.",
+    ),
+]
+SecretKeys = Annotated[
+    str | None,
+    Parameter(
+        show_default=False,
+        help="Secrets of 32 characters or more that webhooks' secrets and links are kept with, "
+        "with commas between: the first writes, all read. Unless given, one that is kept in the "
+        "folder.",
+    ),
+]
 Port = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=65_535))]
 
 
@@ -22,7 +40,7 @@ def serve(
     behind_proxy: Flag = False,
     insecure: Flag = False,
     public_url: Setting = None,
-    database_url: Setting = None,
+    database_url: Database = None,
     file_roots: Setting = None,
     allow_networks: Setting = None,
     build_memory: Setting = None,
@@ -31,7 +49,7 @@ def serve(
     max_waits: Setting = None,
     rate_limit: Setting = None,
     public_rate_limit: Setting = None,
-    secret_keys: Setting = None,
+    secret_keys: SecretKeys = None,
     alert_url: Setting = None,
     alert_secret: Setting = None,
     min_free: Setting = None,
@@ -55,9 +73,6 @@ def serve(
         Accept that keys can be overheard on the way to this server.
     public_url
         The address at which clients reach this server, for the links in its answers.
-    database_url
-        A database of PostgreSQL 15 or newer, postgresql://user@host/database, in place of the one
-        in the folder. Better as a variable, since flags can be seen; needs --secret-keys.
     file_roots
         Folders below which file sources may lie, with colons between.
     allow_networks
@@ -74,9 +89,6 @@ def serve(
         How many requests a second a key may send: 50; twice as many may come at once.
     public_rate_limit
         How many an address may send without a key, or with one that is not known: 10.
-    secret_keys
-        Secrets of 32 characters or more that webhooks' secrets and links are kept with, with commas
-        between: the first writes, all read. Unless given, one that is kept in the folder.
     alert_url
         Where alerts to the operator are sent.
     alert_secret
