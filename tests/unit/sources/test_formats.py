@@ -68,6 +68,7 @@ def test_what_cannot_be_told_must_be_declared() -> None:
         (b"<!DOCTYPE html><html></html>", "an HTML page"),
         (b"\xef\xbb\xbf\n  <HTML lang=en>", "an HTML page"),
         (b"<?xml version='1.0'?><!DOCTYPE html><html xmlns='x'>", "an HTML page"),
+        (b"\n<!-- login --><html><body>", "an HTML page"),
         (b"<?xml version='1.0'?><gml/>", "XML, of which only KML is read"),
         (b"PK\x05\x06" + b"\x00" * 18, "an empty ZIP archive"),
         (b"BZh91AY", "packed with bzip2"),

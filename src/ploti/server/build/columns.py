@@ -187,6 +187,33 @@ def key_findings(
     ]
 
 
+def missing_points(
+    columns: Iterable[PlannedColumn], declaration: Declaration, base: Schema | None
+) -> list[str]:
+    """The columns of points that a state has lost, for review, and no slip of the pen.
+
+    They were there before, or a version without any point was released since.
+    """
+    if base is None or base.geometry is None or declaration.geometry is None:
+        return []
+    points = declaration.geometry
+    names = {column.name for column in columns}
+    missing = [name for name in (points.longitude, points.latitude) if name not in names]
+    before = {column.name for column in base.columns}
+    return missing if before.issuperset(missing) or not base.geometry.types else []
+
+
+def missing_points_findings(missing: Sequence[str]) -> list[Finding]:
+    """Coordinates that are not there hold a version, until staff release one without them."""
+    if not missing:
+        return []
+    named = _listed(missing)
+    message = f"The source has no column {named}, of which points are made: they would all be null"
+    return [
+        Finding(reason=HoldReason.DATA_CHECK, kind="points_missing", subject=named, message=message)
+    ]
+
+
 def key_there(columns: Sequence[PlannedColumn], declaration: Declaration) -> tuple[str, ...]:
     """The declared key, or none where the state lacks a column of it."""
     names = {column.name for column in columns}

@@ -79,11 +79,16 @@ class Shape(NamedTuple):
 
 
 def plan_geometry(
-    raw: RawTable, *, declaration: Declaration, columns: Sequence[PlannedColumn]
+    raw: RawTable,
+    *,
+    declaration: Declaration,
+    columns: Sequence[PlannedColumn],
+    missing: Sequence[str] = (),
 ) -> ShapedGeometry | None:
     """The geometry that the format brings, in the dataset's system, or that two columns make.
 
-    Raises SourceError where nobody says in which system the source's own is.
+    Of points whose columns are `missing` there is none. Raises SourceError where nobody says in
+    which system the source's own is.
     """
     precision = f"{declaration.precision or 0.0!r}::DOUBLE"
     points = declaration.geometry
@@ -92,6 +97,8 @@ def plan_geometry(
         return ShapedGeometry(wkb=wkb, faulty="false", crs=declaration.system)
     if not points:
         return None
+    if missing:
+        return ShapedGeometry(wkb="NULL::BLOB", faulty="false", crs=declaration.system)
     x, y = (
         identifier(find_column(columns, name).field) for name in (points.longitude, points.latitude)
     )

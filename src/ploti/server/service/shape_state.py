@@ -11,7 +11,14 @@ from ploti.model.schema import Schema
 from ploti.server.build import diff, shape
 from ploti.server.build.candidate import Base, BuildOrder
 from ploti.server.build.cleaning import clean, emptied
-from ploti.server.build.columns import PlannedColumn, key_findings, key_there, plan_columns
+from ploti.server.build.columns import (
+    PlannedColumn,
+    key_findings,
+    key_there,
+    missing_points,
+    missing_points_findings,
+    plan_columns,
+)
 from ploti.server.build.shape import Shape, ShapedGeometry
 from ploti.server.ports.building import Engine, Kept, RawTable, Reader
 from ploti.server.sources import formats
@@ -42,7 +49,10 @@ def shape_state(order: BuildOrder, *, readers: Sequence[Reader], engine: Engine)
     engine.telling.begin(BuildStage.TYPING, rows=raw.rows)
     planned = plan_columns(raw, declaration=order.declaration, base=base)
     columns = _sampled(planned, raw, engine)
-    geometry = shape.plan_geometry(raw, declaration=order.declaration, columns=columns)
+    lost = [] if raw.geometry else missing_points(columns, order.declaration, base)
+    geometry = shape.plan_geometry(
+        raw, declaration=order.declaration, columns=columns, missing=lost
+    )
     shaped, kept, faulty = _keep(columns, geometry, order, raw, engine)
     shape.check_tolerances(shaped)
     return State(
@@ -53,6 +63,7 @@ def shape_state(order: BuildOrder, *, readers: Sequence[Reader], engine: Engine)
         findings=[
             *raw.findings,
             *key_findings(columns, order.declaration, base),
+            *missing_points_findings(lost),
             *shape.system_findings(raw, order.declaration),
             *shape.point_findings(faulty),
             *shape.nan_findings(_count_nan(shaped, raw, engine)),

@@ -98,7 +98,8 @@ def refuse(head: bytes, *, declared: str | None = None) -> None:
 
 def _refuse_markup(text: bytes, head: bytes, *, declared: str | None) -> None:
     lowered = text[:64].lower()
-    if lowered.startswith(_HTML) or (lowered.startswith(b"<?xml") and b"<html" in head.lower()):
+    opening = lowered.startswith((b"<?xml", b"<!--"))
+    if lowered.startswith(_HTML) or (opening and b"<html" in head.lower()):
         raise SourceError("the source is an HTML page, not data: see what its address shows")
     is_kml = declared == "kml" or (declared is None and b"<kml" in head)
     if lowered.startswith(b"<") and not is_kml:
