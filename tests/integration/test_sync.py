@@ -627,6 +627,7 @@ def test_two_subscriptions_share_a_file_and_no_table(feed: FakeFeed, file: Path)
     synced.execute(file, "UPDATE _ploti.datasets SET subscription_id = 'sub_other'")
     result = synced.sync(feed, file)
     assert result.behind == [PERMITS]
+    assert any("--table-name" in str(each.reason) for each in result.datasets)
     synced.execute(
         file, "UPDATE _ploti.datasets SET state = 'removed' WHERE subscription_id = 'sub_other'"
     )

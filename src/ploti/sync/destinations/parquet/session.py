@@ -143,7 +143,8 @@ class ParquetTransaction:
                 return
             if line.dataset_id != dataset_id or line.state is not State.REMOVED:
                 raise TableError(
-                    f"table {table} is that of {line.dataset_id} in {line.subscription_id}"
+                    f"table {table} is that of {line.dataset_id} in {line.subscription_id}:"
+                    f" sync with --dataset {dataset_id} --table-name NAME, or elsewhere"
                 )
         if lines:
             self._release(table)

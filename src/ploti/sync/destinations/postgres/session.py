@@ -96,7 +96,10 @@ class PostgresTransaction:
             if (subscription_id, owner) == (self._subscription_id, dataset_id):
                 return
             if owner != dataset_id or state != State.REMOVED:
-                raise TableError(f"table {table} is that of {owner} in {subscription_id}")
+                raise TableError(
+                    f"table {table} is that of {owner} in {subscription_id}:"
+                    f" sync with --dataset {dataset_id} --table-name NAME, or elsewhere"
+                )
         if rows:
             self._release(table)
         elif self._tables.kind(table) is not None:
