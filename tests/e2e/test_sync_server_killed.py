@@ -7,6 +7,7 @@ import io
 import os
 import random
 import signal
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -56,12 +57,21 @@ def assert_whole(place: Place, newest: int) -> None:
     assert found == rows(found["state"])
 
 
+def quiet_port() -> int:
+    """A free port that no outgoing connection is given while the server is away."""
+    for port in random.Random(os.getpid()).sample(range(20_000, 32_000), 100):
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
+
+
 class Story:
     """A server that is killed and started again at one address, and who syncs from it."""
 
     def __init__(self, folder: Path) -> None:
-        self.server = Server(folder / "data")
-        self._flags = ["--port", self.server.url.rpartition(":")[2]]
+        self._flags = ["--port", str(quiet_port())]
+        self.server = Server(folder / "data", *self._flags)
         self.key = self.server.key
         self.server.declare(DATASET, key=["permit"])
         self.server.push(DATASET, as_csv(0))
