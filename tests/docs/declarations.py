@@ -52,7 +52,8 @@ TOP = {
         "-",
         (
             "Where local date-times are from, such as `America/New_York`: they become instants. Of "
-            "an hour that a clock shows twice, the first is meant."
+            "an hour that a clock shows twice, the first is meant; such times, and those that no "
+            "clock shows, are told as findings."
         ),
     ),
     "ignore_changes": (

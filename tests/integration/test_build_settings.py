@@ -86,6 +86,49 @@ def test_local_times_become_instants_of_the_zone(tmp_path: Path) -> None:
     assert summer == datetime(2024, 7, 15, 16, tzinfo=UTC)
 
 
+@pytest.mark.parametrize(
+    ("zone", "text", "instant"),
+    [
+        ("America/New_York", "2024-11-03 01:30:00", datetime(2024, 11, 3, 5, 30, tzinfo=UTC)),
+        ("America/New_York", "2024-11-03 01:00:00", datetime(2024, 11, 3, 5, tzinfo=UTC)),
+        ("Australia/Lord_Howe", "2024-04-07 01:40:00", datetime(2024, 4, 6, 14, 40, tzinfo=UTC)),
+    ],
+)
+def test_a_local_time_that_was_shown_twice_is_the_first_and_is_told(
+    tmp_path: Path, zone: str, text: str, instant: datetime
+) -> None:
+    builds = Builds(tmp_path, declare(key=["id"], timezone=zone))
+    result = builds.build(f"id,at\na,{text}\nb,2024-11-03 12:00:00\n".encode())
+    assert values(builds, result, "at")[0].astimezone(UTC) == instant
+    [finding] = built(result).findings
+    assert (finding.kind, finding.subject, finding.reason) == ("repeated_times", "at", None)
+    assert f"clocks of {zone} showed twice, read as the first: 1 of them" in finding.message
+    assert finding.examples == [text]
+
+
+def test_a_local_time_that_was_skipped_is_told(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"], timezone="America/New_York"))
+    result = builds.build(
+        b"id,at\na,2024-03-10T02:30:00\nb,2024-03-10T02:00:00\nc,2024-03-10T03:00:00\nd,\n"
+    )
+    at = [at and at.astimezone(UTC) for at in values(builds, result, "at")]
+    assert at[0] == datetime(2024, 3, 10, 7, 30, tzinfo=UTC)
+    [finding] = built(result).findings
+    assert (finding.kind, finding.reason) == ("skipped_times", None)
+    assert "clocks of America/New_York never showed: 2 of them" in finding.message
+    assert finding.examples == ["2024-03-10T02:00:00"]
+
+
+def test_local_times_that_are_clear_are_not_told(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"], timezone="America/New_York"))
+    result = builds.build(
+        b"id,at\na,2024-11-03T00:59:59\nb,2024-11-03T02:00:00\nc,2024-11-03T01:30:00-04:00\n"
+        b"d,0001-01-01T00:00:00\ne,9999-12-31T23:00:00\nf,2024-03-10T03:00:00\n"
+    )
+    assert types(result)["at"] == "timestamp"
+    assert not built(result).findings
+
+
 def test_instants_keep_their_own_zone_and_texts_stay_texts(tmp_path: Path) -> None:
     builds = Builds(tmp_path, declare(key=["id"], timezone="America/New_York"))
     result = builds.build(b"id,at,t\na,2024-01-15T12:00:00Z,2024-01-15T12:00:00\nb,,unknown\n")

@@ -16,6 +16,7 @@ from ploti.model.event import HoldReason
 from ploti.model.schema import Column, Schema
 from ploti.model.sql import identifier
 from ploti.server.build import texts
+from ploti.server.build.local_times import LocalTimes
 from ploti.server.build.names import GEOMETRY, name_columns, renamed
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawColumn, RawKind, RawTable
@@ -66,9 +67,14 @@ class PlannedColumn(NamedTuple):
             return f"CASE WHEN {field}[1] = '\"' THEN {own} ELSE {field} END"
         if self.kind is RawKind.STRING and type_ == "json":
             return f"to_json({field})::VARCHAR"
-        if self.zone and type_ == "timestamp":
-            return texts.instant_of_local(field, self.zone)
-        return field
+        times = self.local_times(type_)
+        return times.instant if times else field
+
+    def local_times(self, type_: str) -> LocalTimes | None:
+        """Its texts that are local date-times, where this type makes instants of them."""
+        if not self.zone or type_ != "timestamp" or self.kind is RawKind.JSON:
+            return None
+        return LocalTimes(name=self.name, field=self.field, zone=self.zone)
 
     def value(self, type_: str) -> str:
         """SQL of the typed, canonical value."""

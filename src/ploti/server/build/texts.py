@@ -7,11 +7,11 @@ whose type is settled: the same value may be written otherwise (12.0 as int64).
 
 from __future__ import annotations
 
-from ploti.model.sql import literal
-
 _NUMBER = "-?(0|[1-9][0-9]*)([.][0-9]+)?"
 _CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,6}0*)?"
-_MOMENT = f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ]{_CLOCK}"
+MOMENT = f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ]{_CLOCK}"
+"""What a local date-time looks like."""
+
 _ZONE = "(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)"
 
 _SQL_TYPES = {
@@ -114,7 +114,7 @@ def _digits(text: str) -> str:
 
 
 def _moment(type_: str, text: str, typed: str) -> str:
-    form = _MOMENT + (_ZONE if type_ == "timestamp" else "")
+    form = MOMENT + (_ZONE if type_ == "timestamp" else "")
     within = f"year({typed}) BETWEEN 1 AND 9999"
     return f"coalesce(regexp_full_match({text}, '{form}') AND {within}, false)"
 
@@ -136,13 +136,6 @@ def text_of(type_: str, column: str) -> str:
 def decimal_text(column: str) -> str:
     """SQL of a decimal's text; DuckDB leaves out the 0 before the point where all digits follow."""
     return rf"regexp_replace({column}::VARCHAR, '^(-?)[.]', '\10.')"
-
-
-def instant_of_local(text: str, zone: str) -> str:
-    """SQL of a text with a local date-time as its instant; of an hour met twice, the first."""
-    instant = f"(TRY_CAST({text} AS TIMESTAMP) AT TIME ZONE {literal(zone)})"
-    local = f"regexp_full_match({text}, '{_MOMENT}')"
-    return f"CASE WHEN {local} THEN {moment_text('timestamp', instant)} ELSE {text} END"
 
 
 def moment_text(type_: str, column: str) -> str:

@@ -19,6 +19,7 @@ from ploti.server.build.columns import (
     missing_points_findings,
     plan_columns,
 )
+from ploti.server.build.local_times import unclear_findings, unclear_sql
 from ploti.server.build.shape import Shape, ShapedGeometry
 from ploti.server.ports.building import Engine, Kept, RawTable, Reader
 from ploti.server.sources import formats
@@ -67,6 +68,7 @@ def shape_state(order: BuildOrder, *, readers: Sequence[Reader], engine: Engine)
             *shape.system_findings(raw, order.declaration),
             *shape.point_findings(faulty),
             *shape.nan_findings(_count_nan(shaped, raw, engine)),
+            *_time_findings(shaped, raw, engine),
         ],
     )
 
@@ -74,6 +76,16 @@ def shape_state(order: BuildOrder, *, readers: Sequence[Reader], engine: Engine)
 def _count_nan(shaped: Shape, raw: RawTable, engine: Engine) -> int:
     sql = shape.nan_sql(raw.relation, shaped)
     return cast("int", engine.rows(sql)[0][0]) if sql else 0
+
+
+def _time_findings(shaped: Shape, raw: RawTable, engine: Engine) -> list[Finding]:
+    """What there is to tell of local date-times that became instants."""
+    local = [times for column in shaped.columns if (times := column.local_times(column.type))]
+    return [
+        finding
+        for times in local
+        for finding in unclear_findings(times, engine.rows(unclear_sql(raw.relation, times))[0])
+    ]
 
 
 def _read(order: BuildOrder, readers: Sequence[Reader], engine: Engine) -> RawTable:
