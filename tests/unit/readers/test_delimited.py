@@ -66,8 +66,10 @@ def test_line_breaks_in_quotes_are_exact(tmp_path: Path) -> None:
     [
         ("id;t\n1;a;b\n", "line 2: 3 values, and there are 2 names"),
         ("id;t\n1;a\n2\n", "line 3: 1 values, and there are 2 names"),
-        ('id;t\n1;"a"b\n', "line 2: "),
-        ('id;t\n1;"a\n', "line 2: "),
+        ('id;t\n1;"a"b\n', "line 2: text after the quotes around a value"),
+        ('id;t\n1;"a\n"b\n', "line 2: text after the quotes around a value"),
+        ('id;t\n1;"a\n', "line 2: a quote there is never closed"),
+        ('id;t\n1;"a\nb"\n2;"c\n3;d\n', "line 4: a quote there is never closed"),
     ],
 )
 def test_a_row_that_cannot_be_read_is_named_by_its_line(
@@ -75,6 +77,18 @@ def test_a_row_that_cannot_be_read_is_named_by_its_line(
 ) -> None:
     with pytest.raises(SourceError, match=reason):
         read_text(tmp_path, text, delimiter=";")
+
+
+@pytest.mark.parametrize("row", ['1{0}"a\n2{0}b\n', '1{0}"a"b\n2{0}c\n', '1{0}"a\n2"b{0}c\n'])
+def test_broken_quotes_are_told_alike_in_csv_and_tsv(tmp_path: Path, row: str) -> None:
+    said = []
+    for kind, between in (("csv", ","), ("tsv", "\t")):
+        text = f"id{between}t\n0{between}x\n" + row.format(between)
+        with pytest.raises(SourceError) as raised:
+            read_text(tmp_path, text, format=kind)
+        said.append(raised.value.args[0])
+    assert said[0] == said[1]
+    assert said[0].startswith("line 3: ")
 
 
 def test_a_plain_file_is_not_written_again(tmp_path: Path) -> None:

@@ -105,9 +105,10 @@ def _rewrite(
 
 def _rows(text: TextIO, delimiter: str, header_row: int) -> Iterator[list[str]]:
     reader = csv.reader(text, delimiter=delimiter, strict=True)
-    width = 0
+    width = ended = 0
     try:
         for number, row in enumerate(reader, 1):
+            ended = reader.line_num
             if number < header_row or not row:
                 continue
             width = width or len(row)
@@ -117,7 +118,7 @@ def _rows(text: TextIO, delimiter: str, header_row: int) -> Iterator[list[str]]:
                 )
             yield row
     except csv.Error as error:
-        raise SourceError(f"line {reader.line_num}: {error}") from None
+        raise SourceError(f"line {ended + 1}: {_said_of_quotes(error)}") from None
     except UnicodeError as error:
         raise SourceError(
             f"after line {reader.line_num}: the text is in another encoding than"
@@ -125,3 +126,11 @@ def _rows(text: TextIO, delimiter: str, header_row: int) -> Iterator[list[str]]:
         ) from None
     if not width:
         raise SourceError(f"the source has no names in row {header_row}")
+
+
+def _said_of_quotes(error: csv.Error) -> str:
+    """What is wrong with the row that begins in a line, in the words of plain CSV."""
+    said = str(error)
+    if said == "unexpected end of data":
+        return "a quote there is never closed"
+    return "text after the quotes around a value" if " expected after " in said else said
