@@ -1,6 +1,7 @@
 """`ploti serve` as an operator meets it: start, keys, lock, address, end."""
 
 import contextlib
+import json
 import os
 import pty
 import signal
@@ -16,6 +17,8 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 from tests.e2e.serving import PLOTI, Server, environment, served
+
+from ploti.server.app.listening import LONGEST_HEAD
 
 
 def serve_in_vain(*flags: str, **settings: str) -> tuple[int, str, str]:
@@ -163,6 +166,35 @@ def test_a_request_whose_head_is_too_long_is_refused_before_it_is_kept(tmp_path:
         body = b"POST /v1/feeds/subscriptions HTTP/1.1\r\nhost: a\r\ncontent-length: 900000\r\n\r\n"
         assert answer(body + b"a" * 900_000) == b"HTTP/1.1 401 Unauthorized"
         assert "Traceback" not in server.log()
+
+
+def test_what_is_no_request_and_a_head_that_is_too_long_are_answered_by_problems(
+    tmp_path: Path,
+) -> None:
+    def answer(head: bytes) -> tuple[bytes, dict[str, str]]:
+        """The heads of an answer and its problem, read until the server closes."""
+        with socket.create_connection(address, timeout=60) as connection:
+            connection.sendall(head)
+            read = b"".join(iter(lambda: connection.recv(9_999), b""))
+        heads, _, body = read.partition(b"\r\n\r\n")
+        assert f"\r\ncontent-length: {len(body)}".encode() in heads
+        assert b"\r\ncontent-type: application/problem+json" in heads
+        assert b"\r\nconnection: close" in heads
+        return heads.partition(b"\r\n")[0], json.loads(body)
+
+    with served(tmp_path) as server:
+        parts = urlsplit(server.url)
+        address = (parts.hostname or "", parts.port or 0)
+        for wrong in (b"FOO / HTTP/1.1\r\n\r\n", b"GET /a b HTTP/1.1\r\nhost: a\r\n\r\n"):
+            status, problem = answer(wrong)
+            assert status == b"HTTP/1.1 400 Bad Request"
+            assert (problem["status"], problem["code"]) == (400, "invalid_input")
+            assert problem.keys() == {"type", "title", "status", "detail", "code"}
+        head = b"GET /healthz HTTP/1.1\r\nhost: a\r\nx-a: "
+        status, problem = answer(head + b"a" * (LONGEST_HEAD + 1 - len(head)))
+        assert status == b"HTTP/1.1 431 Request Header Fields Too Large"
+        assert (problem["status"], problem["code"]) == (431, "too_large")
+        assert "64 KiB" in problem["detail"]
 
 
 def test_an_address_that_is_taken_is_told_on_one_line(tmp_path: Path) -> None:

@@ -76,17 +76,20 @@ class ClientGone(ConnectionError):
 
 def answer(error: ApiError, *, headers: Mapping[str, str] | None = None) -> Response[bytes]:
     """The response that tells of an error."""
+    problem = problem_of(error)
+    return respond(problem, headers=_own_headers(error, problem.status) | dict(headers or {}))
+
+
+def problem_of(error: ApiError) -> Problem:
+    """The problem that an error is, with the status of its code."""
     meaning = MEANINGS[error.code]
-    return respond(
-        Problem(
-            type=f"urn:ploti:problem:{error.code}",
-            title=meaning.title,
-            status=meaning.status,
-            detail=_brief(error.detail),
-            code=error.code,
-            errors=[_told(fault) for fault in error.errors[:_MOST_FAULTS]] or UNSET,
-        ),
-        headers=_own_headers(error, meaning.status) | dict(headers or {}),
+    return Problem(
+        type=f"urn:ploti:problem:{error.code}",
+        title=meaning.title,
+        status=meaning.status,
+        detail=_brief(error.detail),
+        code=error.code,
+        errors=[_told(fault) for fault in error.errors[:_MOST_FAULTS]] or UNSET,
     )
 
 

@@ -8,13 +8,16 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 
 import uvicorn
 from litestar.types import ASGIApp
+from msgspec.structs import replace
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from ploti.errors import PlotiError
+from ploti.errors import InvalidInput, PlotiError, TooLarge
+from ploti.server.api.problems import MEDIA_TYPE, Problem, problem_of, respond
 
 _FINISH_WITHIN = 10
 """Seconds that requests get to end by themselves once a signal came; then they are called off."""
@@ -32,10 +35,8 @@ HEAD_WITHIN = 10
 LONGEST_HEAD = 64 << 10
 """Bytes of a request's address and headers: they are kept before there is a key to check."""
 
-_TOO_LONG = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
-    b"content-length: 0\r\nconnection: close\r\n\r\n"
-)
+_MALFORMED = InvalidInput("The request is not HTTP/1.1 as it is written: mend its first lines")
+_TOO_LONG = TooLarge(f"The address and the headers are over {LONGEST_HEAD >> 10} KiB: send less")
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -139,16 +140,29 @@ class _Protocol(HttpToolsProtocol):
         self._pending = 0
         super().on_message_complete()
 
-    def send_400_response(self, msg: str) -> None:
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words
         if self._pending > LONGEST_HEAD:
             self._refuse()
         else:
-            super().send_400_response(msg)
+            self._end_with(problem_of(_MALFORMED))
 
     def _refuse(self) -> None:
+        status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        self._end_with(replace(problem_of(_TOO_LONG), status=status.value))
+
+    def _end_with(self, problem: Problem) -> None:
         if not self.transport.is_closing():
-            self.transport.write(_TOO_LONG)
+            self.transport.write(_whole(problem))
             self.transport.close()
+
+
+def _whole(problem: Problem) -> bytes:
+    """A problem as the bytes of an answer, for requests that never reach the application."""
+    response = respond(problem, headers={"connection": "close"})
+    length = {"content-type": MEDIA_TYPE, "content-length": len(response.content)}
+    heads = "".join(f"{name}: {value}\r\n" for name, value in (response.headers | length).items())
+    phrase = HTTPStatus(problem.status).phrase
+    return f"HTTP/1.1 {problem.status} {phrase}\r\n{heads}\r\n".encode() + response.content
 
 
 class _Server(uvicorn.Server):
