@@ -21,6 +21,7 @@ from ploti.server.service.steer_dataset import pause_dataset, remove_dataset, re
 from ploti.server.service.watch_disk import read_disk
 from ploti.server.sources.source import Source
 from ploti.server.sources.validators import Validators
+from ploti.server.worker import jobs
 from ploti.server.worker.jobs import Jobs
 
 Play = Callable[[Callable[[World], Awaitable[None]]], None]
@@ -35,9 +36,9 @@ def run(tmp_path: Path) -> Play:
 
 async def work(world: World) -> None:
     """Do all that is due now, as the worker does, and wait for it."""
-    jobs = Jobs(world.parts)
-    await jobs.look()
-    await jobs.finish()
+    worker = Jobs(world.parts)
+    await worker.look()
+    await worker.finish()
 
 
 async def declare(world: World, *, every: str | None = "24h", **settings: Any) -> None:
@@ -289,5 +290,35 @@ def test_a_lease_is_renewed_by_its_own_token_alone(run: Play) -> None:
         await declare(world, every="1h")
         await world.write(lambda tx: pause_dataset(tx, PERMITS, now=now))
         assert not await world.write(lambda tx: tx.jobs.renew(second[0], until=now))
+
+    run(story)
+
+
+def test_a_lease_is_renewed_again_after_a_database_that_failed(
+    run: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    renewed = asyncio.Event()
+
+    def lengthen(*_: object) -> bool:
+        tried.append("once more")
+        if len(tried) < 3:
+            raise OSError("the database is away")
+        renewed.set()
+        return True
+
+    async def run_job(*_: object) -> None:
+        async with asyncio.timeout(60):
+            await renewed.wait()
+
+    monkeypatch.setattr(jobs, "_RENEW_EVERY", 0.01)
+    monkeypatch.setattr(jobs, "_RENEW_AGAIN", 0.01)
+    monkeypatch.setattr(jobs, "_lengthen", lengthen)
+    monkeypatch.setattr(jobs, "run_job", run_job)
+
+    async def story(world: World) -> None:
+        await declare(world)
+        await work(world)
+        assert renewed.is_set()
 
     run(story)

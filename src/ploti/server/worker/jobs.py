@@ -21,6 +21,9 @@ SLOTS = 64
 
 LEASE = timedelta(seconds=60)
 _RENEW_EVERY = 20
+_RENEW_AGAIN = 2
+"""Seconds after a renewal that failed: it must come before the lease runs out."""
+
 _LOOK_EVERY = 0.5
 
 _log = structlog.get_logger("jobs")
@@ -101,11 +104,17 @@ class Jobs:
             renewing.cancel()
 
     async def _renew(self, job: JobRow) -> None:
-        kept = True
-        while kept:
-            await asyncio.sleep(_RENEW_EVERY)
+        wait: float = _RENEW_EVERY
+        while True:
+            await asyncio.sleep(wait)
             until = _until(self._parts.clock.now())
-            kept = await self._parts.store.write(partial(_lengthen, job, until))
+            try:
+                if not await self._parts.store.write(partial(_lengthen, job, until)):
+                    return
+                wait = _RENEW_EVERY
+            except Exception:  # noqa: BLE001  the job goes on, and with it the need of its lease
+                _log.exception("renewing a lease failed", kind=job.kind, subject=job.subject)
+                wait = _RENEW_AGAIN
 
 
 def _lengthen(job: JobRow, until: Instant, tx: Transaction) -> bool:
