@@ -13,7 +13,7 @@ from tests.fakes.feed import SUBSCRIPTION, FakeFeed, FakeVersion, make_schema, r
 from tests.fakes.feed_server import KEY, FeedServer, serve
 
 from ploti.client.connection import Client
-from ploti.errors import Expired, NotSubscribed, SyncError
+from ploti.errors import ConfigError, Expired, NotSubscribed, SyncError
 from ploti.model.ids import DatasetId, EventId
 from ploti.model.version import ResyncReason
 from ploti.sync.changed import Emptied, Item, changed_records
@@ -173,3 +173,14 @@ def test_a_table_without_geometry_is_none_for_geopandas(feed: FakeFeed) -> None:
         table = Feeds(client).table(PERMITS)
     with pytest.raises(SyncError, match="no geometry"):
         table.geopandas()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "geopandas"])
+def test_a_form_whose_library_is_not_there_says_what_to_install(
+    library: str, server: FeedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Client(KEY, url=server.url) as client:
+        table = Feeds(client).table(PERMITS)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ConfigError, match=f"^{library} is not installed: pip install {library} "):
+        getattr(table, library)()

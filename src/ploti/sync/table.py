@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,27 +15,30 @@ import pyarrow.parquet as pq
 
 from ploti.client.connection import Client
 from ploti.client.files import Role, fetch_file
-from ploti.errors import NotFound, SyncError
+from ploti.errors import ConfigError, NotFound, SyncError
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """The rows of a snapshot or changes file, in `arrow`; a geometry is WKB there.
 
-    The other forms are those of their own libraries, which ploti does not bring.
+    The other forms are those of their own libraries, which ploti does not bring: each raises
+    ConfigError where its library is not installed.
     """
 
     arrow: pa.Table
 
     def pandas(self) -> Any:  # noqa: ANN401 - pandas is not needed to import this
         """A DataFrame with Arrow's types, so that whole numbers beside nulls stay whole."""
-        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - where it is asked for
+        with _needing("pandas"):
+            import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - as asked for
 
         return self.arrow.to_pandas(types_mapper=pd.ArrowDtype)
 
     def polars(self) -> Any:  # noqa: ANN401
         """A polars DataFrame; a geometry stays WKB."""
-        import polars as pl  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
+        with _needing("polars"):
+            import polars as pl  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
 
         return pl.from_arrow(self.arrow)
 
@@ -49,11 +54,22 @@ class Table:
         geo = json.loads(metadata)
         name = geo["primary_column"]
         crs = geo["columns"][name].get("crs", "OGC:CRS84")
-        import geopandas as library  # type: ignore[import-untyped]  # noqa: PLC0415
+        with _needing("geopandas"):
+            import geopandas as library  # type: ignore[import-untyped]  # noqa: PLC0415
 
         shapes = library.GeoSeries.from_wkb(self.arrow[name].to_pandas(), crs=_system(crs))
         frame = library.GeoDataFrame(self.pandas().drop(columns=name), geometry=shapes)
         return frame.rename_geometry(name)
+
+
+@contextmanager
+def _needing(library: str) -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{error.name} is not installed: pip install {library} brings what this needs"
+        ) from error
 
 
 def _system(crs: object) -> str:
