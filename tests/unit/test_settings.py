@@ -50,6 +50,12 @@ def test_an_unknown_variable_is_an_error_that_names_it() -> None:
         read({"PLOTI_MAX_WAIT": "8"})
 
 
+def test_the_clock_of_tests_is_not_among_the_settings_that_an_operator_is_told() -> None:
+    with pytest.raises(ConfigError, match="PLOTI_SECRET_KEYS") as told:
+        read({"PLOTI_MAX_WAIT": "8"})
+    assert "PLOTI_TEST_CLOCK" not in str(told.value)
+
+
 def test_alerts_need_a_secret_of_standard_webhooks() -> None:
     address, secret = "https://alerts.example.org/ploti", "whsec_" + "QUFB" * 8
     settings = read({"PLOTI_ALERT_URL": address, "PLOTI_ALERT_SECRET": secret})

@@ -24,6 +24,9 @@ OF_THE_CLIENT = frozenset(
 OF_SOURCES = "PLOTI_SOURCE_"
 """Variables of this prefix are sources' credentials, which declarations name."""
 
+_OF_TESTS = frozenset({"test_clock"})
+"""Settings that no operator needs, and that none is told of."""
+
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SIZE = re.compile(r"([0-9]{1,18}) ?([KMGT]iB)?")
 _SHORTEST_SECRET = 32
@@ -83,7 +86,7 @@ def _texts(environment: Mapping[str, str]) -> dict[str, str]:
     variables = ours - _of_sources(environment).keys()
     unknown = sorted(variables - {_variable(field) for field in _READERS})
     if unknown:
-        known = ", ".join(sorted(map(_variable, _READERS)))
+        known = ", ".join(sorted(map(_variable, _READERS.keys() - _OF_TESTS)))
         raise ConfigError(f"{unknown[0]} is no setting of ploti serve; there are {known}")
     return {
         field: environment[_variable(field)] for field in _READERS if _variable(field) in variables
