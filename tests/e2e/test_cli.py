@@ -135,12 +135,12 @@ def test_datasets_are_applied_listed_and_shown(staff: Command, file: Write) -> N
         ("id: ds_b\ntitle: B\n", "place"),
         (
             "id: ds_b\ntitle: B\nplace: us\ntopic: t\nsource: {kind: arcgis, url: 'https://a.b'}\n",
-            "arcgis",
+            "FeatureServer",
         ),
         ("id: ds_b\ntitle: B\nplace: us\ntopic: t\nkeys: [a]\n", "keys"),
         ("id: DS B\ntitle: B\nplace: us\ntopic: t\n", "ds_"),
     ],
-    ids=["missing", "not-built", "unknown", "bad-id"],
+    ids=["missing", "no-layer", "unknown", "bad-id"],
 )
 def test_a_declaration_that_cannot_be_taken_is_one_line_with_its_file(
     staff: Command, file: Write, text: str, told: str

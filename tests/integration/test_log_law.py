@@ -42,6 +42,7 @@ from ploti.server.adapters.store.datasets import SqlDatasets
 from ploti.server.adapters.store.subscriptions import SqlMemberships
 from ploti.server.adapters.store.tables import dataset, feed_event, feed_log
 from ploti.server.eventlog.drafts import Standing
+from ploti.server.ports.rows import MemberRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.change_webhook import create_webhook
 from ploti.server.worker.deliveries import DeliveryWorker
@@ -98,6 +99,9 @@ async def follow(store: SqlStore, done: asyncio.Event) -> list[dict[str, Any]]:
 
 
 def prepare(tx: Transaction) -> None:
+    tx.members.add(
+        MemberRow(id=WHO.member_id, workspace_id=WHO.workspace_id, name="Ada", created_at=NOW)
+    )
     for each in DATASETS:
         declare(tx, each)
     subscribe(KEPT, "us")(tx)
