@@ -206,6 +206,22 @@ def test_an_address_that_is_taken_is_told_on_one_line(tmp_path: Path) -> None:
     assert error.count("\n") == 1
 
 
+def test_a_server_that_cannot_listen_leaves_no_folder_and_an_older_one_as_it_is(
+    tmp_path: Path,
+) -> None:
+    empty, used = tmp_path / "empty", tmp_path / "used"
+    empty.mkdir()
+    used.mkdir()
+    (used / "lock").touch()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for folder in (tmp_path / "new" / "inner", empty, used):
+            status, _, error = serve_in_vain("--data", str(folder), "--port", port)
+            assert (status, "Cannot listen" in error) == (1, True)
+    left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
+    assert left == ["empty", "used", "used/lock"]
+
+
 def test_a_full_disk_is_told_on_one_line_that_names_the_folder(tmp_path: Path) -> None:
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
     run = f"{full}; import sys; from ploti.cli import run; sys.exit(run(sys.argv[1:]))"

@@ -7,7 +7,7 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ploti.errors import ConfigError, PlotiError
@@ -42,6 +42,7 @@ class DataFolder:
     def locked(self) -> Iterator[None]:
         """Hold the folder; the system lets go of it however this process ends.
 
+        One that was new is taken away again where the block fails before anything is kept in it.
         Raises PlotiError where another server holds it.
         """
         descriptor = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -54,6 +55,9 @@ class DataFolder:
             ) from None
         try:
             yield
+        except BaseException:
+            self._leave_as_found()
+            raise
         finally:
             os.close(descriptor)
 
@@ -69,12 +73,22 @@ class DataFolder:
         _write(self.keys, "".join(f"{key}\n" for key in keys))
 
     def _make(self) -> None:
+        root = self.path.absolute()
+        self._made = [path for path in (root, *root.parents) if not path.exists()]
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         names = {path.name for path in self.path.iterdir()}
+        self._was_empty = not names
         if names and _LOCK not in names:
             raise ConfigError(
                 f"--data {self.path}: the folder holds something else; name a new or empty one"
             )
+
+    def _leave_as_found(self) -> None:
+        if self._was_empty and [path.name for path in self.path.iterdir()] == [_LOCK]:
+            (self.path / _LOCK).unlink()
+            with suppress(OSError):  # another server came to keep something beside it
+                for path in self._made:
+                    path.rmdir()
 
 
 class FolderMark:
