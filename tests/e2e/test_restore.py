@@ -1,5 +1,6 @@
 """A backup made while a server runs, and what it is good for: yesterday restored under clients."""
 
+import json
 import shutil
 import signal
 import sqlite3
@@ -177,7 +178,8 @@ def test_a_backup_over_postgresql_has_the_same_rows_and_files(
         assert again.push("ds_a", AFTER)["version"] == 1004
     assert len(events["events"]) == 4
     recovered = done("admin", "recover", "--data", tmp_path / "data", **settings)
-    assert "1 logs were raised" in recovered
+    assert "1 log was raised by 1000000: " in recovered
+    assert "1 dataset was raised by 1000: " in recovered
     with Server(tmp_path / "data", settings=settings) as server:
         assert server.push("ds_a", AFTER)["version"] == 1004
 
@@ -194,6 +196,36 @@ def test_a_backup_never_replaces_a_file_and_needs_a_servers_folder(tmp_path: Pat
     assert nowhere.returncode == 2
     assert "no server has run there" in nowhere.stderr
     assert not (tmp_path / "none").exists()
+
+
+def test_what_is_done_offline_is_one_document_with_json(tmp_path: Path, postgres_url: str) -> None:
+    def document(*arguments: str | Path, **settings: str) -> Any:
+        """What was printed, all of it."""
+        return json.loads(done(*arguments, "--json", **settings))
+
+    postgres = {"PLOTI_DATABASE_URL": postgres_url, "PLOTI_SECRET_KEYS": "s" * 32}
+    planned = document("migrate", "--data", tmp_path / "pg", "--dry-run", **postgres)
+    assert planned["dryRun"] is True
+    assert document("migrate", "--data", tmp_path / "pg", **postgres) == planned | {"dryRun": False}
+    assert [step[:4] for step in planned["steps"]][:1] == ["0001"]
+    archive = tmp_path / "backup.tar"
+    with Server(tmp_path / "data") as server:
+        server.declare("ds_a", key=["id"])
+        server.subscribe("ds_a")
+        server.push("ds_a", FIRST)
+        assert document("doctor", "--data", server.data) == {"wrong": []}
+        backup = document("backup", archive, "--data", server.data)
+    assert backup.pop("files") > 0
+    assert backup == {"file": str(archive)}
+    restored = unpack(archive, tmp_path / "restored")
+    found = ploti("doctor", "--data", restored, "--json")
+    assert found.returncode == 1
+    assert any("ploti admin recover" in each for each in json.loads(found.stdout)["wrong"])
+    gone = next((restored / "blobs" / "datasets").rglob("*.parquet"))
+    gone.unlink()
+    recovered = document("admin", "recover", "--data", restored)
+    missing = [str(gone.relative_to(restored / "blobs"))]
+    assert recovered == {"logs": 1, "datasets": 1, "missing": missing}
 
 
 def test_migrate_says_what_it_would_do_and_does_it(tmp_path: Path, postgres_url: str) -> None:

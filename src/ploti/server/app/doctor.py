@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -25,7 +25,6 @@ from ploti.server.ports.store import Transaction
 from ploti.server.service.recover_numbers import refuse_older
 from ploti.server.settings import Settings
 
-Say = Callable[[str], None]
 Findings = Iterator[str]
 
 _LEAST_FREE = 1 << 30
@@ -34,20 +33,15 @@ _OPEN_TO_ALL = 8
 """A network with fewer fixed bits than this is no network of one's own."""
 
 
-def examine(settings: Settings, *, say: Say) -> bool:
-    """Look at everything, and say each finding, or that there is none; whether there is none."""
+def examine(settings: Settings) -> list[str]:
+    """Look at everything, and give each thing that is wrong, with what to do about it."""
     folder = find_folder(settings)
-    found = [
+    return [
         *_folder(folder),
         *_machine(settings),
         *_addresses(settings),
         *_database(settings, folder),
     ]
-    for finding in found:
-        say(f"wrong: {finding}")
-    if not found:
-        say("Nothing is wrong: folder, disk, memory, addresses, database, clock, secrets, files")
-    return not found
 
 
 def _folder(folder: DataFolder) -> Findings:

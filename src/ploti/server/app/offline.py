@@ -8,19 +8,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ploti.errors import ConfigError, PlotiError
+from ploti.model.wire import Value
 from ploti.server.adapters.archive import link_tree, remove_tree, write_archive
 from ploti.server.adapters.data_folder import DataFolder, FolderMark, mark_text
 from ploti.server.adapters.store import blobs_of, copy_postgres, copy_sqlite, pending
 from ploti.server.app.stores import open_store, read_database
 from ploti.server.ports.outside import Given
-from ploti.server.service.recover_numbers import EVENTS, VERSIONS, recover_numbers
+from ploti.server.service.recover_numbers import recover_numbers
 from ploti.server.settings import Settings
 
 _TRIES = 5
-_TOLD = 10
-"""Missing files that are named."""
 
 Say = Callable[[str], None]
+
+
+class Restored(Value, kw_only=True):
+    """How many logs and datasets were raised, and which files of the database are missing."""
+
+    logs: int
+    datasets: int
+    missing: list[str]
 
 
 def find_folder(settings: Settings) -> DataFolder:
@@ -30,8 +37,10 @@ def find_folder(settings: Settings) -> DataFolder:
     return DataFolder(settings.data)
 
 
-def backup(settings: Settings, file: Path, *, say: Say) -> None:
+def backup(settings: Settings, file: Path) -> int:
     """Write the database, the files that it knows of and the folder's secret into one archive.
+
+    Returns how many files the database knows of.
 
     A server may run meanwhile. All is as it was at one moment: files are linked before the database
     is copied and after, and it is copied again where one went in between.
@@ -45,20 +54,21 @@ def backup(settings: Settings, file: Path, *, say: Say) -> None:
         write_archive(file, _members(folder, work, names))
     finally:
         remove_tree(work)
-    say(f"{file} has the database and {len(names)} files")
-    say("Keep it as a secret: it opens what the server keeps sealed")
-    say("To restore: unpack it into a new folder, then ploti admin recover --data FOLDER")
+    return len(names)
 
 
-def recover(settings: Settings, *, say: Say) -> None:
+def recover(settings: Settings) -> Restored:
     """Raise all numbers over those that were given since the backup: a restore's last step."""
     folder = find_folder(settings)
     with folder.locked():
-        asyncio.run(_recover(settings, folder, say))
+        return asyncio.run(_recover(settings, folder))
 
 
-def migrate(settings: Settings, *, dry_run: bool, say: Say) -> None:
-    """Bring the database to this release's form, and say each step; a dry run only says them."""
+def migrate(settings: Settings, *, dry_run: bool, say: Say) -> list[str]:
+    """Bring the database to this release's form, and say each step; a dry run only says them.
+
+    Returns the steps.
+    """
     folder = DataFolder(settings.data) if settings.database_url else find_folder(settings)
     with folder.locked():
         steps = read_database(settings, folder, pending)
@@ -66,7 +76,7 @@ def migrate(settings: Settings, *, dry_run: bool, say: Say) -> None:
             say(f"{'would run' if dry_run else 'runs'} {step}")
         if steps and not dry_run:
             asyncio.run(open_store(settings, folder).close())
-        say("The database is of this release" if not (steps and dry_run) else "Nothing was done")
+        return steps
 
 
 def _gather(settings: Settings, folder: DataFolder, work: Path) -> list[str]:
@@ -97,7 +107,7 @@ def _members(folder: DataFolder, work: Path, names: list[str]) -> Iterator[tuple
         yield f"blobs/{name}", work / "blobs" / name
 
 
-async def _recover(settings: Settings, folder: DataFolder, say: Say) -> None:
+async def _recover(settings: Settings, folder: DataFolder) -> Restored:
     store, mark = open_store(settings, folder), FolderMark(folder)
     try:
         before = mark.read()
@@ -109,10 +119,5 @@ async def _recover(settings: Settings, folder: DataFolder, say: Say) -> None:
     finally:
         await store.close()
         mark.close()
-    say(f"{done.logs} logs were raised by {EVENTS}: every older cursor has expired")
-    say(f"{done.datasets} datasets were raised by {VERSIONS}: the next version of each is loaded")
     missing = sorted(name for name in blobs if not (folder.blobs / name).exists())
-    for name in missing[:_TOLD]:
-        say(f"missing: {name}")
-    if missing:
-        say(f"{len(missing)} files that the database knows are missing: put them back")
+    return Restored(logs=done.logs, datasets=done.datasets, missing=missing)
