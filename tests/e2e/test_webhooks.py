@@ -1,15 +1,18 @@
 """Webhooks of a real server: its worker, its clock moved by a file, killed and started again."""
 
 import asyncio
+import json
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from standardwebhooks import Webhook as Official
 from tests.e2e.serving import PLOTI, Server, environment, served
 from tests.fakes.receiver import Answer, Receiver, receiving
@@ -227,6 +230,47 @@ def test_r151_listen_verifies_answers_at_once_and_runs_a_command_for_each_event(
                 ]
             )
             assert got.read_text() == event  # once, however often it comes (S-51)
+
+
+def test_listen_ends_once_the_command_ran_for_all_that_was_answered(tmp_path: Path) -> None:
+    got, go, script = tmp_path / "got", tmp_path / "go", tmp_path / "command.py"
+    script.write_text(
+        "import pathlib, sys, time\n"
+        f"got, go = pathlib.Path({str(got)!r}), pathlib.Path({str(go)!r})\n"
+        "text = sys.stdin.read()\n"
+        "while not go.exists():\n    time.sleep(0.05)\n"
+        "got.open('a').write(text + '\\n')\n"
+    )
+    secret = tmp_path / "secret"
+    secret.write_text("whsec_" + "A" * 43 + "=")
+    command = f"{sys.executable} {script}"
+    with listening("--secret-file", str(secret), "--exec", command) as (listener, url):
+        for number in (1, 2):
+            body = json.dumps(
+                {
+                    "id": f"evt_{number:012d}",
+                    "type": "feed.dataset.stale",
+                    "timestamp": "2026-10-18T06:13:02.000Z",
+                    "subscriptionId": "sub_a",
+                    "data": {
+                        "datasetId": "ds_a",
+                        "reason": "check_overdue",
+                        "lastCheckedAt": None,
+                    },
+                }
+            )
+            now = datetime.now(UTC)
+            signature = Official(secret.read_text()).sign(f"evt_{number}", now, body)
+            headers = {
+                "webhook-id": f"evt_{number}",
+                "webhook-timestamp": str(int(now.timestamp())),
+                "webhook-signature": signature,
+            }
+            assert httpx2.post(url, content=body, headers=headers).status_code == 204
+        listener.terminate()
+        go.touch()
+        assert listener.wait(60) == 143
+    assert len(got.read_text().splitlines()) == 2
 
 
 @contextmanager

@@ -7,12 +7,15 @@ import shlex
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from ploti.cli.events import describe
 from ploti.cli.output import Json, print_line
+from ploti.cli.stopping import stopped_by_sigterm
 from ploti.cli.waking import SecretFile, read_secret
 from ploti.client.receiver import Receiver
 from ploti.model.event import Event
@@ -32,41 +35,55 @@ def listen(
 ) -> None:
     """Receive webhooks here, verify them, and print each event that comes, until Ctrl-C.
 
-    Each is answered at once; a command runs afterwards, for one event after another.
+    Each is answered at once; a command runs afterwards, for one event after another. At the end it
+    still runs for what was answered.
 
     It does not run for pings, types that are not known, and events that came before.
 
     PLOTI_WEBHOOK_SECRET has the secret unless --secret-file names a file.
     """
-    command = None if exec_ is None else shlex.split(exec_)
-    waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    secret = read_secret(secret_file)
+    with stopped_by_sigterm(), _running(exec_) as run:
 
-    def take(body: bytes, message: Message) -> None:
-        if json:
-            print(body.decode(), flush=True)
-        elif isinstance(message, Ping):
-            print_line(message.id, message.timestamp, message.type)
-        else:
-            print_line(*describe(message))
-        if command and isinstance(message, Event):
-            waiting.put(body)
+        def take(body: bytes, message: Message) -> None:
+            if json:
+                print(body.decode(), flush=True)
+            elif isinstance(message, Ping):
+                print_line(message.id, message.timestamp, message.type)
+            else:
+                print_line(*describe(message))
+            if isinstance(message, Event):
+                run(body)
 
-    receiver = Receiver(host, port, secret=read_secret(secret_file), take=take, refused=_say)
-    if command:
-        threading.Thread(target=_run_each, args=(command, waiting), daemon=True).start()
-    with receiver:
-        _say(f"listening on {receiver.url}")
+        with Receiver(host, port, secret=secret, take=take, refused=_say) as receiver:
+            _say(f"listening on {receiver.url}")
+            try:
+                receiver.serve_forever()
+            except KeyboardInterrupt:
+                return
+
+
+@contextmanager
+def _running(command: str | None) -> Iterator[Callable[[bytes], None]]:
+    """Takes events for the command; at the end it waits until it ran for each of them."""
+    if command is None:
+        yield lambda _body: None
+        return
+    waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+    runs = threading.Thread(target=_run_each, args=(shlex.split(command), waiting), daemon=True)
+    runs.start()
+    try:
+        yield waiting.put
+    finally:
+        waiting.put(None)
+        runs.join()
+
+
+def _run_each(command: list[str], waiting: queue.SimpleQueue[bytes | None]) -> None:
+    while (body := waiting.get()) is not None:
         try:
-            receiver.serve_forever()
-        except KeyboardInterrupt:
-            return
-
-
-def _run_each(command: list[str], waiting: queue.SimpleQueue[bytes]) -> None:
-    while True:
-        body = waiting.get()
-        try:
-            done = subprocess.run(command, input=body, check=False)
+            # a group of its own: Ctrl-C ends the listening, not what runs for an answered event
+            done = subprocess.run(command, input=body, check=False, process_group=0)
         except OSError as error:
             _say(f"{command[0]}: {error.strerror}")
             continue

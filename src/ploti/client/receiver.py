@@ -21,10 +21,11 @@ Take = Callable[[bytes, Message], None]
 
 
 class Receiver(ThreadingHTTPServer):
-    """Answers a verified POST with 204 at once, then has `take` do with it what there is to do.
+    """Has `take` note a verified POST, and answers it with 204.
 
-    An event that came before is answered and not handed on again: `(subscriptionId, id)` tells
-    (S-51). `take` is called from several threads, `refused` with the reason of a refusal.
+    `take` must be quick: what it has noted is answered, and not sent again. An event that came
+    before is answered and not handed on again: `(subscriptionId, id)` tells (S-51). `take` is
+    called from several threads, `refused` with the reason of a refusal.
     """
 
     daemon_threads = True
@@ -72,9 +73,9 @@ class _Handler(BaseHTTPRequestHandler):
             receiver.refused(error.detail)
             self._answer(HTTPStatus.BAD_REQUEST)
             return
-        self._answer(HTTPStatus.NO_CONTENT)
         if receiver.is_new(message):
             receiver.take(body, message)
+        self._answer(HTTPStatus.NO_CONTENT)
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: what is received is told by `take`."""
