@@ -183,6 +183,36 @@ def test_coordinates_outside_a_systems_area_fail_the_check_and_are_shown(tmp_pat
     assert "coordinates such as 1e+30, 4000000.0 lie outside the area" in broken.detail
 
 
+def test_coordinates_that_are_nowhere_are_told(tmp_path: Path) -> None:
+    points_ = {"longitude": "x", "latitude": "y"}
+    dataset = Dataset(tmp_path, declare(key=["id"], geometry=points_))
+    built = dataset.release_text(
+        "id,x,y\na,-180,-90\nb,180,90\nc,200.1,10\nd,28.5,-81.3\ne,1,90.1\nf,,\n"
+    )
+    [finding] = built.findings
+    assert (finding.kind, finding.reason) == ("outside", None)
+    assert "longitudes or latitudes of EPSG:4326: 2 of them" in finding.message
+    assert finding.examples == ["(1.0, 90.1)", "(200.1, 10.0)"]
+    [finding] = dataset.release_text("id,x,y\na,-180,-90.5\nb,180,90\n").findings
+    assert finding.examples == ["(-180.0, -90.5)"]
+
+
+def test_the_box_of_a_shape_that_is_partly_nowhere_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "a.geojson"
+    line = {"type": "LineString", "coordinates": [[170, 1], [190.5, 2]]}
+    one = {"type": "Feature", "properties": {"id": "a"}, "geometry": line}
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [one]}))
+    built = Dataset(tmp_path / "built", declare(key=["id"])).release(path)
+    [finding] = [each for each in built.findings if each.kind == "outside"]
+    assert finding.examples == ["(170.0, 1.0) to (190.5, 2.0)"]
+
+
+def test_coordinates_of_a_projected_system_are_no_degrees(tmp_path: Path) -> None:
+    system = {"longitude": "x", "latitude": "y", "crs": "EPSG:2236"}
+    dataset = Dataset(tmp_path, declare(key=["id"], geometry=system))
+    assert not dataset.release_text(f"id,x,y\na,{FEET[0]!r},{FEET[1]!r}\n").findings
+
+
 def measured(code: int, body: bytes) -> bytes:
     return struct.pack("<BI", 1, code) + body
 

@@ -50,7 +50,13 @@ from ploti.server.build.matching.question import Continuation
 from ploti.server.ports.building import Engine, NextVersion, Reader, Written
 from ploti.server.service.carry_ids import carry_ids
 from ploti.server.service.match_state import Matched, Sides, count_differences, match_state
-from ploti.server.service.measure_version import count_between, find_hints, find_one_column, measure
+from ploti.server.service.measure_version import (
+    count_between,
+    find_hints,
+    find_one_column,
+    find_outside,
+    measure,
+)
 from ploti.server.service.propose_links import show_links, write_links
 from ploti.server.service.shape_state import State, shape_state
 
@@ -254,9 +260,11 @@ def _written(
         schema_file(schema, order.base, candidate.schema_change, engine),
         *more,
     ]
+    outside = find_outside(engine, schema, snapshot=f"{order.folder}/{written.snapshot.name}")
     return msgspec.structs.replace(
         candidate,
         schema=schema,
+        findings=[*candidate.findings, *outside],
         counts=counts,
         content_digest=written.buckets.content_digest,
         buckets=written.buckets.to_wire(),

@@ -13,6 +13,7 @@ from ploti.server.build import hints, restored
 from ploti.server.build.candidate import Base
 from ploti.server.build.diff import snapshot_relation
 from ploti.server.build.measures import Measures, measures_sql, read_measures
+from ploti.server.build.outside import outside_findings, outside_sql
 from ploti.server.ports.building import Engine
 from ploti.server.release.thresholds import ENOUGH
 from ploti.server.service.shape_state import State
@@ -21,6 +22,15 @@ from ploti.server.service.shape_state import State
 def measure(engine: Engine, path: str, *, rows: int) -> Measures:
     """The measures of the snapshot at a path, out of its metadata."""
     return read_measures(engine.rows(measures_sql(path)), rows=rows)
+
+
+def find_outside(engine: Engine, schema: Schema, *, snapshot: str) -> list[Finding]:
+    """What there is to tell of a snapshot's geometries that lie nowhere."""
+    sql = outside_sql(snapshot, schema.geometry) if schema.geometry else None
+    if schema.geometry is None or sql is None:
+        return []
+    count, boxes = cast("tuple[int, list[str]]", engine.rows(sql)[0])
+    return outside_findings(count, boxes, schema.geometry)
 
 
 def count_between(engine: Engine, base: Base, snapshot: str, *, schema: Schema) -> Counts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import pyproj
@@ -43,6 +44,18 @@ def usual_precision(name: str) -> float:
     """To what coordinates in a dataset's system are rounded, unless the declaration says it."""
     crs = _known(name)
     return IN_DEGREES if crs is None or crs.is_geographic else IN_METRES
+
+
+def turns(name: str) -> tuple[float, float] | None:
+    """The greatest longitude and latitude of a geographic system, in its unit: 180 and 90 degrees.
+
+    None for a projected one, and one that is not known.
+    """
+    crs = _known(name)
+    if crs is None or not crs.is_geographic:
+        return None
+    half = round(math.pi / crs.axis_info[0].unit_conversion_factor, 6)
+    return half, half / 2
 
 
 @lru_cache(maxsize=64)
