@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -259,5 +260,12 @@ def _moment(value: datetime) -> str:
 
 
 def _geometry(wkb: bytes) -> object:
-    found = duckdb.execute("SELECT st_asgeojson(st_geomfromwkb(?))", [wkb]).fetchone()
-    return json.loads(found[0]) if found and found[0] else None
+    with _engine().cursor() as cursor:
+        (found,) = cursor.execute("SELECT st_asgeojson(st_geomfromwkb(?))", [wkb]).fetchall()
+    return json.loads(found[0]) if found[0] else None
+
+
+@cache
+def _engine() -> duckdb.DuckDBPyConnection:
+    """A database of our own: the one that duckdb keeps for a process belongs to its owner."""
+    return duckdb.connect()
