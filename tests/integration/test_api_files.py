@@ -154,7 +154,7 @@ def test_an_empty_file_is_whole_and_has_no_ranges(api: Running) -> None:
 
 def test_many_read_one_file_side_by_side(api: Running, link: str) -> None:
     async def read_all() -> list[int]:
-        requests = [api._http.get(link) for _ in range(20)]
+        requests = [api.http.get(link) for _ in range(20)]
         return [len(response.content) for response in await asyncio.gather(*requests)]
 
     assert api.call(read_all()) == [SIZE] * 20
