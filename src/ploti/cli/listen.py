@@ -35,8 +35,9 @@ def listen(
 ) -> None:
     """Receive webhooks here, verify them, and print each event that comes, until Ctrl-C.
 
-    Each is answered at once; a command runs afterwards, for one event after another. At the end it
-    still runs for what was answered.
+    Each is answered at once; a command runs afterwards, for one event after another.
+
+    At the end the command still runs for what was answered.
 
     It does not run for pings, types that are not known, and events that came before.
 
