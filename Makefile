@@ -44,7 +44,7 @@ types: .venv/installed
 	$(call quietly,$(BIN)/basedpyright)
 
 pytest: .venv/installed  ## the tests alone; ARGS='-k name' narrows them
-	@$(BIN)/pytest -q $(ARGS)
+	@$(BIN)/pytest -q -n auto --dist worksteal $(ARGS)
 
 coverage: .venv/installed  ## the tests, with what they did not reach
 	@$(BIN)/coverage erase
