@@ -15,6 +15,7 @@ from tests.integration.running import BASE, Running, problem, running
 from ploti.model.ids import DatasetId, KeyId, MemberId, WebhookId, WorkspaceId
 from ploti.model.webhook import OffReason, WebhookState
 from ploti.model.wire import Instant
+from ploti.server.adapters.poster import WebhookPoster
 from ploti.server.api.limits import RateLimits
 from ploti.server.api.repeats import Repeats
 from ploti.server.membership.principal import FEEDS, Principal
@@ -440,6 +441,31 @@ def test_a_test_of_a_webhook_that_comes_again_is_sent_once(api: Running) -> None
     assert first["id"] == second["id"]
     listed = api.get(f"/v1/webhooks/{hook}/deliveries").json()["deliveries"]
     assert len(listed) == 1
+
+
+def test_what_was_done_is_answered_again_whatever_became_of_what_it_names(
+    api: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the name of an endpoint is looked up then, nor is a webhook that may be gone."""
+    body = {"url": "http://127.0.0.1:1/h", "subscriptionId": subscribe(api)}
+    made = api.send("POST", "/v1/webhooks", json=body, **again("h1"))
+    path = f"/v1/webhooks/{made.json()['id']}"
+    tested = api.send("POST", f"{path}/test", **again("h2"))
+
+    async def refuse(_: object, url: str) -> str:
+        return f"{url} leads to nowhere by now"
+
+    monkeypatch.setattr(WebhookPoster, "refuse", refuse)
+    problem(api.send("POST", "/v1/webhooks", json=body), 400, "invalid_input")
+    api.send("DELETE", path)
+    problem(api.send("POST", f"{path}/test"), 404, "not_found")
+    for first, second in (
+        (made, api.send("POST", "/v1/webhooks", json=body, **again("h1"))),
+        (tested, api.send("POST", f"{path}/test", **again("h2"))),
+    ):
+        assert (second.status_code, second.json()) == (first.status_code, first.json())
+    other = api.send("POST", "/v1/webhooks", json=body | {"events": []}, **again("h1"))
+    problem(other, 409, "conflict")
 
 
 def test_an_answer_is_kept_for_a_day_and_then_forgotten(api: Running) -> None:

@@ -114,7 +114,7 @@ class Caller:
 
         async def do() -> T:
             # Here, where it is known to be under way: looked for before, it may end in between
-            await store.read(lambda tx: repeats.check(tx, who, name, now=now))
+            await self._check_repeated(who)
             answer = await self._begin(work)
             await store.write(lambda tx: repeats.keep(tx, who, name, answer, now=now))
             return answer
@@ -160,8 +160,9 @@ class Caller:
 
     async def json(self) -> dict[str, object]:
         """The JSON body as an object with whatever is in it."""
-        await self.admit()
+        who = await self.admit()
         self.text = b"".join([chunk async for chunk in self._limited()])
+        await self._check_repeated(who)
         try:
             raw = msgspec.json.decode(self.text)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -186,6 +187,14 @@ class Caller:
         """Return once the client has gone away; the body must have been read before."""
         while (await self.request.receive())["type"] != "http.disconnect":
             pass
+
+    async def _check_repeated(self, who: Principal) -> None:
+        """Raise Repeated where this was done before, whatever became of what it names since."""
+        again, now = read_again(self.request, self.text), self.backend.clock.now()
+        if again is not None:
+            await self.backend.store.read(
+                lambda tx: self.backend.repeats.check(tx, who, again, now=now)
+            )
 
     async def _limited(self) -> AsyncIterator[bytes]:
         size = 0

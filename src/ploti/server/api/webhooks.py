@@ -95,8 +95,12 @@ async def test_webhook(
     webhook: FromPath[WebhookId],
 ) -> Delivery:
     """Send one signed `ping` now, whatever the filter and the state; the answer says what came."""
-    found = await caller.read(lambda tx, who: read_webhooks.find_webhook(tx, who, webhook))
-    return await caller.once(lambda: send_ping(backend.delivering, found))
+
+    async def send() -> Delivery:
+        found = await caller.read(lambda tx, who: read_webhooks.find_webhook(tx, who, webhook))
+        return await send_ping(backend.delivering, found)
+
+    return await caller.once(send)
 
 
 @post("/{webhook:str}/rotate", status_code=200, opt=_ONE)
