@@ -284,9 +284,9 @@ def test_what_a_release_accepted_holds_no_later_version_that_is_not_worse(run: P
         held = await world.push(many(60))
         assert held.hold is not None
         await world.release(held.hold.id, note="A county left.")
-        assert [(each.kind, each.measure, each.note) for each in await accepted(world)] == [
-            ("few_rows", 60, "A county left.")
-        ]
+        (found,) = await accepted(world)
+        assert (found.kind, found.measure, found.note) == ("few_rows", 60, "A county left.")
+        assert (found.accepted_by, found.accepted_by_name) == (world.staff.member_id, "default")
         await world.push(many(80))
         again = await world.push(many(55))
         assert again.outcome is OutcomeKind.RELEASED

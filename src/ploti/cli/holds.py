@@ -99,7 +99,10 @@ def accepted(
     print_table(
         ["id", "kind", "finding", "accepted", "by", "note"],
         [
-            [each.id, each.kind, each.message, each.accepted_at, each.accepted_by, each.note]
+            [
+                *(each.id, each.kind, each.message, each.accepted_at),
+                *(each.accepted_by_name or each.accepted_by, each.note),
+            ]
             for each in found
         ],
         empty="Nothing is accepted.",

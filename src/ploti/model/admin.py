@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from ploti.model.dataset import Dataset
 from ploti.model.event import HoldReason
-from ploti.model.ids import DatasetId, HoldId, ProposalId
+from ploti.model.ids import DatasetId, HoldId, MemberId, ProposalId
 from ploti.model.schema import SchemaChange
 from ploti.model.version import Counts
 from ploti.model.wire import Instant, Value
@@ -65,7 +65,8 @@ class AcceptedFinding(Value, kw_only=True):
     message: str
     hold_id: HoldId
     accepted_at: Instant
-    accepted_by: str
+    accepted_by: MemberId
+    accepted_by_name: str | None
     note: str | None
 
 

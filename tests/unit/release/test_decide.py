@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ploti.model.admin import AcceptedFinding, Finding
+from ploti.model.admin import Finding
 from ploti.model.event import HoldReason
-from ploti.model.ids import DatasetId, HoldId
+from ploti.model.ids import DatasetId, HoldId, MemberId
 from ploti.model.schema import (
     AddedColumn,
     Geometry,
@@ -21,6 +21,7 @@ from ploti.model.schema import (
 from ploti.model.version import ResyncReason
 from ploti.model.wire import Instant
 from ploti.server.build.candidate import Base, Candidate, KeyFault
+from ploti.server.release.accepted import Accepted
 from ploti.server.release.decide import resync_reason, review, schema_version
 from ploti.server.sources.declaration import Holds
 
@@ -193,7 +194,7 @@ def test_schema_versions_follow_from_the_last_released_one_s12() -> None:
 def test_that_records_were_not_matched_is_never_accepted_s26() -> None:
     unmatched = candidate(unmatched="too many pairs")
     (finding,) = review(unmatched, base=base(), holds=Holds()).findings
-    accepted = AcceptedFinding(
+    accepted = Accepted(
         id="acc_1",
         dataset_id=DatasetId("ds_a"),
         kind=finding.kind,
@@ -202,7 +203,7 @@ def test_that_records_were_not_matched_is_never_accepted_s26() -> None:
         message=finding.message,
         hold_id=HoldId("hold_1"),
         accepted_at=Instant.parse("2026-11-30T12:00:00Z"),
-        accepted_by="mem_1",
+        accepted_by=MemberId("mem_1"),
         note=None,
     )
     verdict = review(unmatched, base=base(), holds=Holds(), accepted=[accepted])

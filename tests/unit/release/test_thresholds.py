@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from tests.unit.release.test_decide import base, candidate
 
-from ploti.model.admin import AcceptedFinding, Finding
+from ploti.model.admin import Finding
 from ploti.model.event import HoldReason
-from ploti.model.ids import DatasetId, HoldId
+from ploti.model.ids import DatasetId, HoldId, MemberId
 from ploti.model.version import Counts
 from ploti.model.wire import Instant
 from ploti.server.build.measures import Measures
-from ploti.server.release.accepted import with_accepted
+from ploti.server.release.accepted import Accepted, with_accepted
 from ploti.server.release.decide import review
 from ploti.server.release.thresholds import measured
 from ploti.server.sources.declaration import Holds
@@ -100,8 +100,8 @@ def found(kind: str = "id_turnover", measure: float | None = 0.6, subject: str =
     return Finding(reason=reason, kind=kind, subject=subject, message="m", measure=measure)
 
 
-def accepted(finding: Finding) -> AcceptedFinding:
-    return AcceptedFinding(
+def accepted(finding: Finding) -> Accepted:
+    return Accepted(
         id="acc_1",
         dataset_id=DatasetId("ds_a"),
         kind=finding.kind,
@@ -110,7 +110,7 @@ def accepted(finding: Finding) -> AcceptedFinding:
         message=finding.message,
         hold_id=HoldId("hold_1"),
         accepted_at=Instant.parse("2026-11-30T00:00:00Z"),
-        accepted_by="mem_1",
+        accepted_by=MemberId("mem_1"),
         note=None,
     )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from ploti.model.admin import (
-    AcceptedFinding,
     BuildProgress,
     BuildUnderWay,
     FailingSource,
@@ -49,6 +48,7 @@ from ploti.server.ports.rows import (
     VersionContent,
     VersionRow,
 )
+from ploti.server.release.accepted import Accepted
 from ploti.server.release.known import Role
 
 T = TypeVar("T")
@@ -221,11 +221,11 @@ class Holds(Protocol):
         """Holds that began before another one, newest first."""
         ...
 
-    def accept(self, finding: AcceptedFinding) -> None:
+    def accept(self, finding: Accepted) -> None:
         """Keep an accepted finding, in place of the dataset's one of its kind and subject."""
         ...
 
-    def accepted(self, dataset_id: DatasetId) -> list[AcceptedFinding]:
+    def accepted(self, dataset_id: DatasetId) -> list[Accepted]:
         """The accepted findings of a dataset, by id."""
         ...
 

@@ -6,16 +6,31 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from ploti.model.admin import AcceptedFinding, Finding
+from ploti.model.admin import Finding
 from ploti.model.event import HoldReason
+from ploti.model.ids import DatasetId, HoldId, MemberId
+from ploti.model.wire import Instant, Value
 
 _LEEWAY = 0.1
 _LESS_IS_WORSE = {"few_rows", "emptied"}
 
 
-def with_accepted(
-    findings: Iterable[Finding], accepted: Iterable[AcceptedFinding]
-) -> list[Finding]:
+class Accepted(Value, kw_only=True):
+    """What the release of a version that was held for it accepted, and who released it."""
+
+    id: str
+    dataset_id: DatasetId
+    kind: str
+    subject: str
+    measure: float | None
+    message: str
+    hold_id: HoldId
+    accepted_at: Instant
+    accepted_by: MemberId
+    note: str | None
+
+
+def with_accepted(findings: Iterable[Finding], accepted: Iterable[Accepted]) -> list[Finding]:
     """The findings, of which those that were accepted and are not worse give no reason to hold."""
     known = {(each.kind, each.subject): each.measure for each in accepted}
     return [

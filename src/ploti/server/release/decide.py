@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ploti.model.admin import AcceptedFinding, Finding
+from ploti.model.admin import Finding
 from ploti.model.event import HoldReason
 from ploti.model.schema import FIRST, Level, SchemaChange
 from ploti.model.version import ResyncReason
 from ploti.model.wire import Value
 from ploti.server.build.candidate import Base, Candidate, KeyFault
-from ploti.server.release.accepted import with_accepted
+from ploti.server.release.accepted import Accepted, with_accepted
 from ploti.server.release.thresholds import measured
 from ploti.server.sources.declaration import Holds
 
@@ -33,7 +33,7 @@ def review(
     *,
     base: Base | None,
     holds: Holds,
-    accepted: Sequence[AcceptedFinding] = (),
+    accepted: Sequence[Accepted] = (),
 ) -> Verdict:
     """Whether a candidate is released or held, with all that was found.
 

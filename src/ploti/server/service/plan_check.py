@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import assert_never
 
 from ploti.errors import Expired, SourceError
-from ploti.model.admin import AcceptedFinding
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant, Value
 from ploti.server.build.candidate import (
@@ -21,6 +20,7 @@ from ploti.server.build.candidate import (
 from ploti.server.build.limits import Limit
 from ploti.server.ports.rows import AttemptRow, DatasetRow, HoldRow, StateRow
 from ploti.server.ports.store import Transaction
+from ploti.server.release.accepted import Accepted
 from ploti.server.release.decide import Verdict, review
 from ploti.server.release.known import (
     Known,
@@ -54,7 +54,7 @@ class Job(Value, kw_only=True):
     dataset: DatasetRow
     hold: HoldRow | None
     known: list[Known]
-    accepted: list[AcceptedFinding]
+    accepted: list[Accepted]
     base: Base | None
     always: bool = False
     restores: Base | None = None

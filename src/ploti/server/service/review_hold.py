@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from ploti.errors import Conflict, NotFound
 from ploti.model.admin import AcceptedFinding, AcceptedPage, Hold, HoldPage, HoldState
 from ploti.model.ids import DatasetId, HoldId, MemberId
@@ -9,7 +11,7 @@ from ploti.model.wire import Instant
 from ploti.server.membership.principal import Principal
 from ploti.server.ports.rows import HoldRow, ListedHold
 from ploti.server.ports.store import Transaction
-from ploti.server.release.accepted import is_acceptable
+from ploti.server.release.accepted import Accepted, is_acceptable
 from ploti.server.service.page_lists import check_limit, cut, read_timed_cursor, timed_cursor
 from ploti.server.service.plan_jobs import plan_stale
 from ploti.server.service.release_version import end_hold
@@ -73,7 +75,12 @@ def list_accepted(
     accepted = tx.holds.accepted(find_dataset(tx, dataset_id).id)
     found = [each for each in accepted if cursor is None or each.id > cursor][: limit + 1]
     page, next_cursor = cut(found, limit=limit, cursor=lambda each: each.id)
-    return AcceptedPage(findings=page, next_cursor=next_cursor)
+    names = tx.members.names({each.accepted_by for each in page})
+    shown = [
+        AcceptedFinding(**structs.asdict(each), accepted_by_name=names.get(each.accepted_by))
+        for each in page
+    ]
+    return AcceptedPage(findings=shown, next_cursor=next_cursor)
 
 
 def withdraw_accepted(tx: Transaction, dataset_id: DatasetId, finding_id: str) -> None:
@@ -87,7 +94,7 @@ def _accept(tx: Transaction, hold: HoldRow, *, by: Principal, note: str, now: In
     held_for = [finding for finding in hold.findings if is_acceptable(finding)]
     for number, finding in enumerate(held_for, start=1):
         tx.holds.accept(
-            AcceptedFinding(
+            Accepted(
                 id=f"acc_{hold.id.removeprefix('hold_')}_{number:02d}",
                 dataset_id=hold.dataset_id,
                 kind=finding.kind,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, RowMapping, and_, delete, insert, select, tuple_, update
 
-from ploti.model.admin import AcceptedFinding, HoldState
+from ploti.model.admin import HoldState
 from ploti.model.ids import DatasetId, HoldId
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
 from ploti.server.adapters.store.tables import accepted_finding, hold, version
 from ploti.server.ports.rows import HoldRow, ListedHold, VersionRow
+from ploti.server.release.accepted import Accepted
 
 _base = version.alias("base")
 _HELD = and_(version.c.dataset_id == hold.c.dataset_id, version.c.version == hold.c.version)
@@ -54,7 +55,7 @@ class SqlHolds:
             wanted = wanted.where(hold.c.state == state)
         return [_listed(row) for row in self._connection.execute(wanted).mappings()]
 
-    def accept(self, finding: AcceptedFinding) -> None:
+    def accept(self, finding: Accepted) -> None:
         """Keep an accepted finding, in place of the dataset's one of its kind and subject."""
         same = (
             accepted_finding.c.dataset_id == finding.dataset_id,
@@ -64,12 +65,12 @@ class SqlHolds:
         self._connection.execute(delete(accepted_finding).where(*same))
         self._connection.execute(insert(accepted_finding).values(fields_of(finding)))
 
-    def accepted(self, dataset_id: DatasetId) -> list[AcceptedFinding]:
+    def accepted(self, dataset_id: DatasetId) -> list[Accepted]:
         """The accepted findings of a dataset, by id."""
         of = _ACCEPTED.where(accepted_finding.c.dataset_id == dataset_id)
         wanted = of.order_by(accepted_finding.c.id)
         rows = self._connection.execute(wanted).mappings()
-        return [value_of(AcceptedFinding, row) for row in rows]
+        return [value_of(Accepted, row) for row in rows]
 
     def withdraw(self, finding_id: str) -> None:
         """Forget an accepted finding."""
@@ -77,7 +78,7 @@ class SqlHolds:
         self._connection.execute(delete(accepted_finding).where(same))
 
 
-_ACCEPTED = select(*columns_of(accepted_finding, AcceptedFinding))
+_ACCEPTED = select(*columns_of(accepted_finding, Accepted))
 _HOLD = select(*columns_of(hold, HoldRow))
 _LISTED = select(
     *columns_of(hold, HoldRow, prefix="hold_"),
