@@ -2,6 +2,7 @@
 
 import resource
 import zipfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,21 @@ STYLES = (
 DATE, BOTH, TIME, ELAPSED = "s='1'", "s='2'", "s='3'", "s='4'"
 
 
-def book(folder: Path, *sheets: str, shared: str = "", properties: str = "") -> Path:
-    """A workbook with sheets of these rows, called `s1`, `s2`, …"""
+def book(
+    folder: Path,
+    *sheets: str,
+    shared: str = "",
+    properties: str = "",
+    charts: Collection[int] = (),
+) -> Path:
+    """A workbook with sheets of these rows, called `s1`, `s2`, …; `charts` are said to be none."""
     path = folder / "given.xlsx"
     numbers = range(1, len(sheets) + 1)
     listed = "".join(f"<sheet name='s{n}' sheetId='{n}' r:id='r{n}'/>" for n in numbers)
     relations = "".join(
-        f"<Relationship Id='r{n}' Target='worksheets/sheet{n}.xml'/>" for n in numbers
+        f"<Relationship Id='r{n}' Target='worksheets/sheet{n}.xml'"
+        f" Type='{REL}/{'chartsheet' if n in charts else 'worksheet'}'/>"
+        for n in numbers
     )
     parts = {
         "[Content_Types].xml": "<Types/>",
@@ -60,13 +69,45 @@ def test_text_cells_keep_leading_zeros_and_are_no_numbers(tmp_path: Path) -> Non
         tmp_path,
         "t='s'><v>0</v>",
         "t='s'><v>1</v>",
-        "t='s'><v>2</v>",
         "t='inlineStr'><is><t>12E4</t></is>",
         "t='str'><f>A1</f><v>0012</v>",
-        shared=f"<si><t>007</t></si>{rich}<si><t/></si>",
+        shared=f"<si><t>007</t></si>{rich}",
     )
-    assert found.column("a") == ["007", "a b", "", "12E4", "0012"]
+    assert found.column("a") == ["007", "a b", "12E4", "0012"]
     assert found.kind("a") == "string"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "t='s'><v>0</v>",
+        "t='str'><f>IF(B2=0,\"\",B2)</f><v></v>",
+        "t='str'><f>B2</f>",
+        "t='inlineStr'><is><t/></is>",
+        "t='n'><v/>",
+        f"{DATE}>",
+    ],
+)
+def test_a_cell_that_shows_nothing_has_no_value_and_bends_no_type(
+    tmp_path: Path, cell: str
+) -> None:
+    head = HEAD.replace("</row>", "<c r='B1' t='inlineStr'><is><t>b</t></is></c></row>")
+    one = f"<row r='2'><c r='A2' {cell}</c><c r='B2'><v>1</v></c><c r='C2' {cell}</c></row>"
+    two = f"<row r='3'><c r='A3'><v>7</v></c></row><row r='4'><c r='A4' {cell}</c></row>"
+    given = book(tmp_path, head + one + two, shared="<si><t/></si>")
+    found = read(XlsxReader(), given, tmp_path)
+    assert [list(row.values()) for row in found.rows] == [[None, "1"], ["7", None]]
+    assert found.table.columns[0].kind == "integer"
+
+
+def test_what_a_maker_adds_to_a_cell_is_not_its_value(tmp_path: Path) -> None:
+    found = read_cells(tmp_path, "><v>1</v><extLst><ext><x:v>77</x:v></ext></extLst>")
+    assert found.column("a") == ["1"]
+
+
+def test_a_cell_that_stands_twice_fails_the_read(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="row 2, column 1: the cell stands there twice"):
+        read_cells(tmp_path, "><v>1</v></c><c r='A2'><v>2</v>")
 
 
 def test_whole_numbers_keep_every_digit_that_the_file_has(tmp_path: Path) -> None:
@@ -105,6 +146,8 @@ def test_a_formula_is_the_value_kept_with_it_and_an_error_is_null_and_said(tmp_p
         (f"{BOTH}><v>45351.00000144676</v>", "2024-02-29T00:00:00.125", "datetime"),
         (f"{TIME}><v>0.5625</v>", "13:30:00", "string"),
         ("t='d'><v>2024-02-29</v>", "2024-02-29", "date"),
+        ("t='d'><v>2024-02-29T10:00:00</v>", "2024-02-29T10:00:00", "datetime"),
+        ("t='d'><v>2024-02-29T10:00:00Z</v>", "2024-02-29T10:00:00Z", None),
         (f"{DATE}><v>60</v>", "60", None),
         (f"{DATE}><v>-1</v>", "-1", None),
         (f"{DATE}><v>2958466</v>", "2958466", None),
@@ -140,6 +183,7 @@ def test_a_book_may_count_its_days_from_1904(tmp_path: Path) -> None:
         ("mmm", Shown.DATE),
         ("[$-409]d/m/yy;@", Shown.DATE),
         ("h:mm AM/PM", Shown.TIME),
+        ('"as; of "d/m/yy', Shown.DATE),
         ("yyyy-mm-dd hh:mm:ss.000", Shown.BOTH),
     ],
 )
@@ -180,6 +224,21 @@ def test_of_several_sheets_one_has_to_be_declared(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no sheet 's3': its sheets are s1, s2"):
         read(XlsxReader(), path, tmp_path, source={"sheet": "s3"})
     assert read(XlsxReader(), path, tmp_path, source={"sheet": "s2"}).column("a") == ["2"]
+
+
+def test_a_sheet_that_is_a_chart_is_none_to_choose(tmp_path: Path) -> None:
+    path = book(tmp_path, HEAD + '<row r="2"><c r="A2"><v>2</v></c></row>', HEAD, charts={2})
+    assert read(XlsxReader(), path, tmp_path).column("a") == ["2"]
+    with pytest.raises(SourceError, match="no sheet 's2': its sheets are s1"):
+        read(XlsxReader(), path, tmp_path, source={"sheet": "s2"})
+
+
+def test_a_workbook_without_one_of_its_parts_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cut.xlsx"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("xl/workbook.xml", f"<workbook {NS}/>")
+    with pytest.raises(SourceError, match=r"the archive has no .xl/_rels"):
+        read(XlsxReader(), path, tmp_path)
 
 
 def test_characters_that_xml_cannot_hold_are_unescaped(tmp_path: Path) -> None:

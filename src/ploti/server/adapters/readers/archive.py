@@ -41,8 +41,10 @@ class Archive:
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """A member's bytes as they unpack; raises SourceError for broken ones and too many."""
-        info = self._members[name]
+        """A member's bytes as they unpack; raises SourceError for none, broken ones, too many."""
+        info = self._members.get(name)
+        if info is None:
+            raise SourceError(f"the archive has no '{name}'")
         self._left -= info.file_size
         if self._left < 0:
             raise SourceError(f"the archive unpacks to far more than its size, at '{name}'")

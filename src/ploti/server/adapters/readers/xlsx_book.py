@@ -12,6 +12,7 @@ from ploti.server.adapters.readers.xlsx_formats import Shown, shown_by
 from ploti.server.adapters.readers.xml_stream import Handler, local_name, stream
 
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_WORKSHEET = "/worksheet"
 _TRUE = {"1", "true", "on"}
 
 
@@ -31,10 +32,10 @@ def open_book(archive: Archive, *, sheet: str | None) -> Book:
     """
     if "xl/workbook.xml" not in archive.names:
         raise SourceError("the archive is no XLSX workbook")
-    sheets = _Sheets()
-    _read(archive, "xl/workbook.xml", sheets)
     targets = _Targets()
     _read(archive, "xl/_rels/workbook.xml.rels", targets)
+    sheets = _Sheets(others=targets.others)
+    _read(archive, "xl/workbook.xml", sheets)
     member = normpath(join("xl", targets.found.get(sheets.choose(sheet), ""))).lstrip("/")
     if member not in archive.names:
         raise SourceError("the workbook does not hold the sheet that it lists")
@@ -71,8 +72,11 @@ class _Elements:
 
 
 class _Sheets(_Elements):
-    def __init__(self) -> None:
+    """The sheets of cells; those that are no more than a chart are left out."""
+
+    def __init__(self, *, others: set[str]) -> None:
         self.from_1904 = False
+        self._others = others
         self._all: dict[str, str] = {}
         self._visible: dict[str, str] = {}
 
@@ -82,9 +86,14 @@ class _Sheets(_Elements):
                 self.from_1904 = attributes.get("date1904", "").lower() in _TRUE
             case "sheet":
                 found = {local_name(key): value for key, value in attributes.items()}
-                self._all[found.get("name", "")] = found.get("id", "")
-                if found.get("state", "visible") == "visible":
-                    self._visible[found.get("name", "")] = found.get("id", "")
+                if found.get("id", "") not in self._others:
+                    self._add(found)
+
+    def _add(self, sheet: dict[str, str]) -> None:
+        name, target = sheet.get("name", ""), sheet.get("id", "")
+        self._all[name] = target
+        if sheet.get("state", "visible") == "visible":
+            self._visible[name] = target
 
     def choose(self, declared: str | None) -> str:
         if declared is not None and declared in self._all:
@@ -98,12 +107,17 @@ class _Sheets(_Elements):
 
 
 class _Targets(_Elements):
+    """Where the parts of the workbook are, and which of them are said to be no sheets of cells."""
+
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
+        self.others: set[str] = set()
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if local_name(name) == "Relationship":
             self.found[attributes.get("Id", "")] = attributes.get("Target", "")
+            if not attributes.get("Type", _WORKSHEET).endswith(_WORKSHEET):
+                self.others.add(attributes.get("Id", ""))
 
 
 class _Formats(_Elements):

@@ -15,7 +15,11 @@ from ploti.server.adapters.readers.xml_stream import local_name
 _INTEGER = re.compile(r"-?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MOMENT = re.compile(rf"{_DAY.pattern}T[0-9:.]+")
 _TRUTH = {"0": "false", "1": "true", "false": "false", "true": "true"}
+_ASIDE = {"rPh", "extLst"}
+"""Elements in a cell that are beside its value: reading aids, what programs of a maker add."""
 
 
 class Kind(Enum):
@@ -56,7 +60,7 @@ class Cells:
     """A handler of a sheet's elements that gathers the rows which have ended.
 
     A formula is the value that was kept with it; `errors` counts cells that hold an error, which
-    are null.
+    are null. An empty text is no value, as nobody can tell it from an empty cell.
     """
 
     def __init__(self, book: Book) -> None:
@@ -73,7 +77,6 @@ class Cells:
         self._value: list[str] = []
         self._inside = ""
         self._aside = False
-        self._begun = False
         self._failed = False
 
     def take(self) -> list[Row]:
@@ -86,10 +89,9 @@ class Cells:
         local = local_name(name)
         if local == "c":
             self._start_cell(attributes)
-        elif local in {"v", "t"}:
+        elif local in {"v", "t"} and not self._aside:
             self._inside = local
-            self._begun = True
-        elif local == "rPh":
+        elif local in _ASIDE:
             self._aside = True
         elif local == "row":
             self._row = _whole(attributes.get("r"), default=self._row + 1)
@@ -107,10 +109,12 @@ class Cells:
         local = local_name(name)
         if local == "c":
             if cell := self._cell():
+                if self._column in self._cells:
+                    raise self._broken("the cell stands there twice")
                 self._cells[self._column] = cell
         elif local in {"v", "t"}:
             self._inside = ""
-        elif local == "rPh":
+        elif local in _ASIDE:
             self._aside = False
         elif local == "row" and (self._cells or self._failed):
             self._done.append(Row(self._row, self._cells))
@@ -121,7 +125,6 @@ class Cells:
         self._type = attributes.get("t", "n")
         self._style = _whole(attributes.get("s"), default=0)
         self._value = []
-        self._begun = False
 
     def _number(self, reference: str) -> int:
         found = _REFERENCE.fullmatch(reference)
@@ -137,23 +140,23 @@ class Cells:
 
     def _cell(self) -> Cell | None:
         """The cell that ends; None for one without a value."""
-        if not self._begun:
-            return None
         text = "".join(self._value)
+        if self._type in {"s", "str", "inlineStr"}:
+            text = self._shared(text) if self._type == "s" and text else unescaped(text)
+            return Cell(text, Kind.TEXT) if text else None
+        text = text.strip()
         match self._type:
-            case "s":
-                return Cell(self._shared(text), Kind.TEXT)
-            case "str" | "inlineStr":
-                return Cell(unescaped(text), Kind.TEXT)
+            case _ if not text:
+                return None
             case "b" if text in _TRUTH:
                 return Cell(_TRUTH[text], Kind.BOOLEAN)
             case "d":
-                return Cell(text, Kind.DATE_TIME if "T" in text else Kind.DATE)
+                return Cell(text, _kind_of_day(text))
             case "e":
                 self._note_error(text)
                 return None
             case "n":
-                return self._numeric(text) if text else None
+                return self._numeric(text)
             case _:
                 raise self._broken(f"'{text}' is no value of the kind '{self._type}'")
 
@@ -186,6 +189,13 @@ class Cells:
 
     def _broken(self, reason: str) -> SourceError:
         return SourceError(f"row {self._row:,}, column {self._column + 1}: {reason}")
+
+
+def _kind_of_day(text: str) -> Kind:
+    """What a day is that is written as one; with a zone it is a text in which one is found."""
+    if _DAY.fullmatch(text):
+        return Kind.DATE
+    return Kind.DATE_TIME if _MOMENT.fullmatch(text) else Kind.TEXT
 
 
 def _whole(text: str | None, *, default: int) -> int:

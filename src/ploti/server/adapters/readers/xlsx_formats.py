@@ -34,7 +34,7 @@ def shown_by(number: int, code: str | None) -> Shown:
         if number in _BUILT_IN_TIMES:
             return Shown.TIME
         return Shown.BOTH if number in _BUILT_IN_BOTH else Shown.NUMBER
-    plain = _LITERAL.sub("", code.split(";")[0]).lower()
+    plain = _LITERAL.sub("", code).split(";")[0].lower()
     if "general" in plain or _ELAPSED.search(plain):
         return Shown.NUMBER
     day = any(letter in plain for letter in "yd") or ("m" in plain and not set("hs") & set(plain))
