@@ -15,6 +15,7 @@ from tests.fakes.feed import FakeFeed, make_schema
 from ploti.errors import DestinationBusy, SyncError
 from ploti.model.digest import bucket_of
 from ploti.model.ids import DatasetId
+from ploti.sync.destinations.parquet import session
 from ploti.sync.progress import Moment, Progress
 from ploti.sync.verify import verify
 from ploti.sync.work import OnRemoved, Options
@@ -130,6 +131,28 @@ def test_a_dataset_that_leaves_takes_its_file_along_where_that_is_wanted(
     feed.join(PERMITS)
     synced.sync(feed, folder)
     assert_equal(feed, folder)
+
+
+def test_a_commit_that_breaks_off_among_its_files_is_finished_by_the_next_run(
+    feed: FakeFeed, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is recorded as held stands in its file, though that has not its name yet."""
+    synced.sync(feed, folder)
+    version = feed.release(PERMITS, SCHEMA, TWO)
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(session, "finish_moves", refuse)
+        with pytest.raises(SyncError, match="The disk is full"):
+            synced.sync(feed, folder)
+    assert synced.held(folder) == {PERMITS: (2, "held")}
+    assert_equal(feed, folder)
+    synced.sync(feed, folder)
+    found = geopandas.read_parquet(folder / "permits.parquet")
+    assert list(found["_ploti_record_id"]) == sorted(version.rows)
+    assert [each.name for each in (folder / "_ploti").glob("*.new")] == []
 
 
 def test_who_verifies_and_who_commits_wait_for_each_other(feed: FakeFeed, folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -82,14 +82,15 @@ class ParquetSession:
         transaction = ParquetTransaction(
             self._folder, self._recorded, self._tables, self._subscription_id
         )
-        try:
+        with ExitStack() as unless_committed:
+            unless_committed.callback(transaction.tidy)
             yield transaction
             if transaction.has_changed:
                 with self._committing():
+                    # From here on the state that is on the disk says which files are of use, and
+                    # the next client that locks the folder goes by it (finish_moves).
+                    unless_committed.pop_all()
                     self._commit(transaction)
-        except BaseException:
-            transaction.tidy()
-            raise
 
     def _commit(self, transaction: ParquetTransaction) -> None:
         transaction.count_up()
@@ -161,8 +162,9 @@ class ParquetTransaction:
                 held = line.held()
                 self.recorded.put(Line.of(line.subscription_id, replace(held, table=None)))
 
-    def load(self, table: str, schema: Schema, file: Path) -> None:
-        """Make a snapshot the table's file."""
+    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool = False) -> None:
+        """Make a snapshot the table's file, which has the schema's columns and no others."""
+        del exactly
         new = self._new(table)
         self._tables.take(schema, file, new)
         self.recorded.moves[table] = new.name
