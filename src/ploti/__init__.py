@@ -1,7 +1,6 @@
 """Public geospatial data as versioned datasets, and a client that keeps your tables in step.
 
-`ploti.feeds` and `ploti.webhooks` call the API at `PLOTI_API_URL` with the key in `PLOTI_API_KEY`,
-`ploti.Client` and `ploti.AsyncClient` with what they are given. All is loaded when first used.
+`feeds` and `webhooks` go by PLOTI_API_URL and PLOTI_API_KEY, the clients by what they are given.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from ploti.errors import RateLimited as RateLimited
 from ploti.errors import SourceError as SourceError
 from ploti.errors import SyncError as SyncError
 from ploti.errors import TooLarge as TooLarge
+from ploti.errors import TooSlow as TooSlow
 from ploti.errors import TransportError as TransportError
 from ploti.errors import Unauthenticated as Unauthenticated
 from ploti.errors import Unavailable as Unavailable
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ploti.sync.default import webhooks as webhooks
 
     __version__: str
-else:  # out of the type checkers' sight, so that they refuse names that there are not
+else:  # loaded when first used; out of the type checkers' sight, so that they refuse other names
 
     def __getattr__(name: str) -> object:
         from importlib import import_module, metadata

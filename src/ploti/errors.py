@@ -2,9 +2,9 @@
 
 # PlotiError
 #   ApiError                  an answer of the server, one class a code
-#     InvalidInput, Unauthenticated, Forbidden, NotFound, MethodNotAllowed, NotSubscribed,
-#     OutsideCoverage, NotDeliverable, Conflict, Expired, TooLarge, RateLimited,
-#     InternalError, Unavailable
+#     InvalidInput, Unauthenticated, Forbidden, NotFound, MethodNotAllowed, TooSlow,
+#     NotSubscribed, OutsideCoverage, NotDeliverable, Conflict, Expired, TooLarge,
+#     RateLimited, InternalError, Unavailable
 #   TransportError            no answer: the server cannot be reached, or broke off
 #   ConfigError               what was given to this side is missing or wrong
 #   InvalidSignature          a webhook's body is not what its sender signed
@@ -39,6 +39,7 @@ class Code(StrEnum):
     FORBIDDEN = "forbidden"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
+    TOO_SLOW = "too_slow"
     NOT_SUBSCRIBED = "not_subscribed"
     OUTSIDE_COVERAGE = "outside_coverage"
     NOT_DELIVERABLE = "not_deliverable"
@@ -65,6 +66,7 @@ MEANINGS: dict[Code, Meaning] = {
     Code.FORBIDDEN: Meaning(403, "Not allowed", ExitStatus.REFUSED, retry=False),
     Code.NOT_FOUND: Meaning(404, "Not found", ExitStatus.FAILED, retry=False),
     Code.METHOD_NOT_ALLOWED: Meaning(405, "Method not allowed", ExitStatus.FAILED, retry=False),
+    Code.TOO_SLOW: Meaning(408, "Too slow", ExitStatus.FAILED, retry=False),
     Code.NOT_SUBSCRIBED: Meaning(409, "Not subscribed", ExitStatus.FAILED, retry=False),
     Code.OUTSIDE_COVERAGE: Meaning(409, "Outside coverage", ExitStatus.FAILED, retry=False),
     Code.NOT_DELIVERABLE: Meaning(409, "Not deliverable", ExitStatus.FAILED, retry=False),
@@ -142,6 +144,12 @@ class MethodNotAllowed(ApiError):
     """The address does not take this method."""
 
     code = Code.METHOD_NOT_ALLOWED
+
+
+class TooSlow(ApiError):
+    """A request took too long to come in."""
+
+    code = Code.TOO_SLOW
 
 
 class NotSubscribed(ApiError):

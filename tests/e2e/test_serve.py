@@ -123,11 +123,36 @@ def test_a_head_that_does_not_come_ends_its_connection(tmp_path: Path) -> None:
             socket.create_connection((address.hostname, address.port), timeout=60) as slow,
         ):
             slow.sendall(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\nGET /he")
-            answered = b""
-            while chunk := slow.recv(4096):
-                answered += chunk
+            answered = read_all(slow)
             assert answered.startswith(b"HTTP/1.1 200 OK")
+            assert b"HTTP/1.1 408 Request Timeout" in answered
+            assert answered.endswith(b'"code":"too_slow"}')
             assert silent.recv(1) == b""
+
+
+def test_a_body_that_does_not_come_is_called_off_whether_or_not_it_is_read(tmp_path: Path) -> None:
+    """Of the one a key is looked at and its body waited for; the other is answered at once."""
+    with served(tmp_path) as server:
+        address = urlsplit(server.url)
+        with (
+            socket.create_connection((address.hostname, address.port), timeout=60) as read,
+            socket.create_connection((address.hostname, address.port), timeout=60) as unread,
+        ):
+            head = "POST /v1/feeds/subscriptions HTTP/1.1\r\nhost: a\r\ncontent-length: 99\r\n"
+            read.sendall(f"{head}authorization: Bearer {server.key}\r\n\r\n{{".encode())
+            unread.sendall(f"{head}\r\n{{".encode())
+            answered = read_all(read)
+            assert answered.startswith(b"HTTP/1.1 408 Request Timeout")
+            assert answered.endswith(b'"code":"too_slow"}')
+            assert read_all(unread).startswith(b"HTTP/1.1 401 Unauthorized")
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """What the server sends until it closes the connection."""
+    answered = b""
+    while chunk := connection.recv(4096):
+        answered += chunk
+    return answered
 
 
 def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
@@ -335,10 +360,11 @@ def test_a_push_that_never_ends_does_not_hold_up_the_end(tmp_path: Path) -> None
     host, port = server.url.removeprefix("http://").split(":")
     head = (
         "POST /v1/admin/datasets/ds_a/push?name=a.csv HTTP/1.1\r\nhost: x\r\n"
-        f"authorization: Bearer {server.staff_key}\r\ncontent-length: 1000\r\n\r\nid,n\r\n"
+        f"authorization: Bearer {server.staff_key}\r\ncontent-length: 1000000\r\n\r\nid,n\r\n"
     )
+    enough = b"a,1\n" * 100_000  # to be waited for longer than the end takes
     with socket.create_connection((host, int(port))) as stalled:
-        stalled.sendall(head.encode())
+        stalled.sendall(head.encode() + enough)
         time.sleep(1)
         began = time.monotonic()
         assert server.stop() == 0

@@ -200,7 +200,7 @@ def test_a_failure_inside_tells_nothing_of_the_inside(
 
 def test_every_code_of_the_table_has_one_status_in_every_problem() -> None:
     assert {MEANINGS[code].status for code in Code} == {
-        *(400, 401, 403, 404, 405, 409, 410, 413, 429, 500, 503),
+        *(400, 401, 403, 404, 405, 408, 409, 410, 413, 429, 500, 503),
     }
 
 

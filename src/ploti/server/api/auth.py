@@ -17,6 +17,7 @@ from ploti.errors import Fault, NotSubscribed, TooLarge, Unauthenticated
 from ploti.model.ids import WorkspaceId
 from ploti.model.wire import Instant, convert
 from ploti.server.api.backend import Backend
+from ploti.server.api.patience import Patience
 from ploti.server.api.problems import ClientGone, explain, refuse
 from ploti.server.api.repeats import read_again
 from ploti.server.membership.principal import ADMIN, Principal, Reader, require
@@ -174,10 +175,14 @@ class Caller:
         return raw
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes, nothing of it kept; raises ClientGone where it breaks off."""
+        """The body as it comes, nothing of it kept.
+
+        Raises ClientGone where it breaks off, and TooSlow where it does not go on.
+        """
+        patience = Patience()
         more = True
         while more:
-            message = await self.request.receive()
+            message = await patience.wait(self.request.receive)
             if message["type"] != "http.request":
                 raise ClientGone("The body broke off")
             more = message["more_body"]
@@ -187,6 +192,7 @@ class Caller:
         """Return once the client has gone away; the body must have been read before."""
         while (await self.request.receive())["type"] != "http.disconnect":
             pass
+            patience.earn(len(message["body"]))
 
     async def _check_repeated(self, who: Principal) -> None:
         """Raise Repeated where this was done before, whatever became of what it names since."""

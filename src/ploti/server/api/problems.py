@@ -38,6 +38,7 @@ MEDIA_TYPE = "application/problem+json"
 _LOG = structlog.get_logger()
 _UNAUTHENTICATED = 401
 _TOO_LARGE = 413
+_TOO_SLOW = 408
 _QUOTES = re.compile(r"[`']")
 _LONG_QUOTE = re.compile(r"('[^']{80})[^']+(?=')")
 _LONG_WORD = re.compile(r"(\S{90})\S+")
@@ -49,7 +50,7 @@ _PLAINER = (
     (re.compile(r"Expected `(.+)`, got `(\w+)`"), r"must be \1, not \2"),
 )
 _NO_ROOM = Unavailable("The server's disk is full: make room on it, then try again")
-_NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
 class FieldFault(Value, kw_only=True):
@@ -99,7 +100,7 @@ def respond(problem: Problem, *, headers: dict[str, str]) -> Response[bytes]:
         encode(problem),
         status_code=problem.status,
         media_type=MEDIA_TYPE,
-        headers=_NO_STORE | headers,
+        headers=NO_STORE | headers,
     )
 
 
@@ -126,6 +127,8 @@ def _own_headers(error: ApiError, status: int) -> dict[str, str]:
         headers["retry-after"] = str(math.ceil(error.retry_after))
     if status == _UNAUTHENTICATED:
         headers["www-authenticate"] = "Bearer"
+    if status == _TOO_SLOW:
+        headers["connection"] = "close"  # what is still to come is not waited for
     return headers
 
 

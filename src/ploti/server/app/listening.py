@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
+from typing import Literal
 
 import uvicorn
 from litestar.types import ASGIApp
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from ploti.errors import InvalidInput, PlotiError, TooLarge
+from ploti.errors import InvalidInput, PlotiError, TooLarge, TooSlow
 from ploti.server.api.problems import MEDIA_TYPE, Problem, problem_of, respond
 
 _FINISH_WITHIN = 10
@@ -30,12 +31,16 @@ _WAITING_CONNECTIONS = 2048
 _KEEP_ALIVE = 75
 
 HEAD_WITHIN = 10
-"""Seconds for the head of a request to come in, from its first byte or that of the connection."""
+"""Seconds for the head of a request to come in, from its first byte or that of the connection.
+
+What is left of a body that nobody reads, since its request is answered, gets as long.
+"""
 
 LONGEST_HEAD = 64 << 10
 """Bytes of a request's address and headers: they are kept before there is a key to check."""
 
 _MALFORMED = InvalidInput("The request is not HTTP/1.1 as it is written: mend its first lines")
+_HEAD_SLOW = TooSlow(f"The head did not come in {HEAD_WITHIN} seconds: send it at once")
 _TOO_LONG = TooLarge(f"The address and the headers are over {LONGEST_HEAD >> 10} KiB: send less")
 
 
@@ -80,7 +85,10 @@ async def listen(
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn's, with limits on the size of a head, and on the time that it may take to come."""
+    """uvicorn's, with limits on the size of a head, and on the time that a request takes to come.
+
+    While the application reads a body it has its own patience with it.
+    """
 
     _pending = 0
     """Bytes that came since the last head, part of a body or end of a request was whole."""
@@ -90,17 +98,27 @@ class _Protocol(HttpToolsProtocol):
     _head_by: asyncio.TimerHandle | None = None
     """Closes the connection where the head that it waits for does not come."""
 
+    _coming: Literal["head", "body"] | None = None
+    """What of a request has begun to come and is not whole."""
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._wait_for_head()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._coming = "head"
         self._wait_for_head()
 
     def _wait_for_head(self) -> None:
         if self._head_by is None:
-            self._head_by = self.loop.call_later(HEAD_WITHIN, self.transport.close)
+            self._head_by = self.loop.call_later(HEAD_WITHIN, self._give_up)
+
+    def _give_up(self) -> None:
+        is_idle = self._running is None or self._running.response_complete
+        if self._coming == "head" and is_idle:
+            self._end_with(problem_of(_HEAD_SLOW))
+        self.transport.close()
 
     def _head_came(self) -> None:
         if self._head_by is not None:
@@ -130,6 +148,7 @@ class _Protocol(HttpToolsProtocol):
             raise ValueError("a head that is too long")
         self._head_came()
         self._pending = 0
+        self._coming = "body"
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -138,7 +157,15 @@ class _Protocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._pending = 0
+        self._coming = None
+        self._head_came()  # of the next one nothing did yet
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait no longer for a body that is not read any more than for a head."""
+        super().on_response_complete()
+        if self._coming == "body" and self.cycle.response_complete:
+            self._wait_for_head()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words
         if self._pending > LONGEST_HEAD:
