@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from ploti.model.sql import identifier
 from ploti.sync.destination import TableError
 from ploti.sync.destinations.postgres import views
+from ploti.sync.destinations.postgres.names import TABLES
 from ploti.sync.destinations.postgres.wire import Wire
+from ploti.sync.names import fit
 
 
 @contextmanager
@@ -35,7 +37,7 @@ def replaced(wire: Wire, place: str, table: str, *, replace_views: bool) -> Iter
     views.drop_views(wire, over)
     wire.run(f"DROP TABLE {place}")
     wire.run(f"ALTER TABLE {new} RENAME TO {identifier(table)}")
-    wire.run(f"ALTER TABLE {place} RENAME CONSTRAINT {name}_pkey TO {_key_name(table)}")
+    wire.run(f"ALTER TABLE {place} RENAME CONSTRAINT {name}_pkey TO {identifier(_key_name(table))}")
     for grant in grants:
         wire.run(grant)
     wire.run(f"ALTER TABLE {place} OWNER TO {owner}")
@@ -52,5 +54,5 @@ def _check_row_security(wire: Wire, place: str, table: str) -> None:
 
 
 def _key_name(table: str) -> str:
-    """As PostgreSQL itself names a primary key, cut as it is."""
-    return identifier(table.encode()[: 63 - len("_pkey")].decode(errors="ignore") + "_pkey")
+    """As PostgreSQL names a primary key; of two long names that begin alike, each has its own."""
+    return fit(f"{table}_pkey", TABLES)
