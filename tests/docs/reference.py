@@ -265,7 +265,8 @@ def destinations() -> str:
         "`--table-name` gives another name to a single `--dataset`. It has the column "
         "`_ploti_record_id` and the dataset's own columns. In PostgreSQL and SQLite "
         "`_ploti_record_id` is the primary key; in DuckDB there is none. Columns that you "
-        "add yourself stay, as long as a load finds the columns that it needs.",
+        "add yourself stay until the dataset loses or retypes one (a MAJOR schema version), or has "
+        "one of the same name.",
         table(["type of the column", "DuckDB", "PostgreSQL", "SQLite", "GeoPackage"], rows),
         "In DuckDB the type of a geometry carries its reference system: `GEOMETRY('OGC:CRS84')` is "
         "longitude and latitude. Any other stands there in full, as PROJJSON. That is long in a "

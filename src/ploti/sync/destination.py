@@ -44,8 +44,12 @@ class Transaction(Protocol):
         """Make sure that a table of this name is the dataset's own, or that there is none."""
         ...
 
-    def load(self, table: str, schema: Schema, file: Path) -> None:
-        """Replace the table's rows by a snapshot's; where its columns are others, make it anew."""
+    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool = False) -> None:
+        """Replace the table's rows by a snapshot's; where its columns are others, make it anew.
+
+        Further columns are its owner's, and stay, but for `exactly`: they may be the dataset's of
+        an earlier schema then.
+        """
         ...
 
     def apply(self, table: str, schema: Schema, file: Path) -> None:
@@ -53,7 +57,7 @@ class Transaction(Protocol):
         ...
 
     def add_columns(self, table: str, columns: Sequence[AddedColumn]) -> None:
-        """Add columns, null in every row; one that is there already stays."""
+        """Add columns, null in every row; one that is there already is emptied."""
         ...
 
     def drop(self, table: str) -> None:

@@ -37,9 +37,10 @@ class State(StrEnum):
 class Held:
     """A dataset in the destination; `version` is the one whose rows the table has.
 
-    `table` is None while there is none of it; `last_event` is the last event acted on (S-36);
-    `reason` says why the state is no better; while it is stuck, `wanted` is the version that the
-    log told of last; `left_at` is when the dataset left.
+    `table` is None while there is none of it, and `schema_version` is that of its columns;
+    `last_event` is the last event acted on (S-36); `reason` says why the state is no better; while
+    it is stuck, `wanted` is the version that the log told of last; `left_at` is when the dataset
+    left.
     """
 
     dataset_id: DatasetId

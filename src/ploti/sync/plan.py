@@ -23,7 +23,7 @@ from ploti.model.event import (
 )
 from ploti.model.ids import DatasetId, EventId
 from ploti.model.manifest import Manifest, ManifestEntry
-from ploti.model.schema import Level
+from ploti.model.schema import Level, SchemaVersion
 from ploti.model.version import Version
 from ploti.sync.held import Held, Holdings, State
 from ploti.sync.steps import Alter, Apply, Await, Keep, Leave, Load, Skip, Step
@@ -130,8 +130,13 @@ def _foresee(held: Held, step: Apply | Alter | Leave | Await | Keep | Skip) -> H
 
 
 def forgotten(held: Held, step: Leave | Await) -> Held:
-    """The dataset without its version; a table that is kept stays named (S-29)."""
-    bare = Held(dataset_id=held.dataset_id, table=held.table, last_event=step.event)
+    """The dataset without its version; a table that is kept stays named, with its schema (S-29)."""
+    bare = Held(
+        dataset_id=held.dataset_id,
+        schema_version=held.schema_version,
+        table=held.table,
+        last_event=step.event,
+    )
     if isinstance(step, Await):
         return bare
     return replace(bare, state=State.REMOVED, reason=step.reason, left_at=step.at)
@@ -149,6 +154,14 @@ def holding(held: Held, version: Version, *, table: str, event: EventId) -> Held
         table=table,
         last_event=event,
     )
+
+
+def goes_past_major(held: Held, version: Version) -> bool:
+    """Whether a column that the version has not may be of an earlier schema's (S-16)."""
+    if held.schema_version is None:
+        return True
+    earlier, later = map(SchemaVersion.parse, (held.schema_version, version.schema_version))
+    return earlier.major != later.major
 
 
 def is_idle(held: Held, events: Iterable[Event], *, takes: bool = True) -> bool:

@@ -26,7 +26,7 @@ from ploti.sync.downloads import Downloads
 from ploti.sync.feed import Feed, FileError, Role
 from ploti.sync.held import Held, State
 from ploti.sync.ledger import Finish, Ledger, not_yet
-from ploti.sync.plan import forgotten, holding
+from ploti.sync.plan import forgotten, goes_past_major, holding
 from ploti.sync.progress import Moment
 from ploti.sync.ready import Ready, Supply, check_rows, find_difference
 from ploti.sync.steps import Alter, Apply, Await, Keep, Leave, Load, Skip, Step
@@ -162,7 +162,8 @@ class Work:
             loaded = holding(held, ready.version, table=table, event=step.event)
             with self._ledger.change(session, loaded, finish) as transaction:
                 transaction.claim(table, step.dataset_id)
-                transaction.load(table, ready.schema, ready.file)
+                exactly = goes_past_major(held, ready.version)
+                transaction.load(table, ready.schema, ready.file, exactly=exactly)
                 self._check(transaction, table, ready)
         self.loads += 1
 

@@ -171,9 +171,9 @@ class DuckDBTransaction:
             f"UPDATE {_DATASETS} SET table_name = NULL WHERE lower(table_name) = lower(?)", [table]
         )
 
-    def load(self, table: str, schema: Schema, file: Path) -> None:
+    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool = False) -> None:
         """Replace the table's rows by a snapshot's."""
-        self._tables.load(table, schema, file)
+        self._tables.load(table, schema, file, exactly=exactly)
 
     def apply(self, table: str, schema: Schema, file: Path) -> None:
         """Delete and insert what a changes file says."""

@@ -56,12 +56,12 @@ class Tables:
         ).fetchone()
         return None if found is None else str(found[0])
 
-    def load(self, table: str, schema: Schema, file: Path) -> None:
+    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool) -> None:
         """Replace all rows; a table with the right columns stays, with what its owner added."""
         with said_of_the_table():
             rows = self._rows(schema, file)
-            wanted = self._describe(rows)
-            if wanted.items() <= self._columns(table).items():
+            wanted, have = self._describe(rows), self._columns(table)
+            if wanted == have or (wanted.items() <= have.items() and not exactly):
                 self._connection.execute(f"DELETE FROM {_place(table)}")
                 self._insert(table, schema, rows)
             else:
@@ -81,13 +81,17 @@ class Tables:
             self._insert(table, schema, f"{rows} WHERE {identifier(OP)} = 'upsert'")
 
     def add_columns(self, table: str, columns: Sequence[AddedColumn]) -> None:
-        """Add columns, null in every row; one that is there already stays."""
+        """Add columns, null in every row; one that is there already is emptied."""
         with said_of_the_table():
+            have = {name.lower() for name in self._columns(table)}
             for column in columns:
-                self._connection.execute(
-                    f"ALTER TABLE {_place(table)} ADD COLUMN IF NOT EXISTS"
-                    f" {identifier(column.name)} {_type(column.type)}"
-                )
+                name, place = identifier(column.name), _place(table)
+                if column.name.lower() in have:
+                    self._connection.execute(f"UPDATE {place} SET {name} = NULL")
+                else:
+                    self._connection.execute(
+                        f"ALTER TABLE {place} ADD COLUMN {name} {_type(column.type)}"
+                    )
 
     def drop(self, table: str) -> None:
         """Drop the table if it is there."""

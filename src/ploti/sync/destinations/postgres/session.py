@@ -112,9 +112,9 @@ class PostgresTransaction:
         """Take a table that was left behind from the dataset's earlier subscriptions."""
         self._wire.run("UPDATE _ploti.datasets SET table_name = NULL WHERE table_name = %s", table)
 
-    def load(self, table: str, schema: Schema, file: Path) -> None:
+    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool = False) -> None:
         """Replace the table's rows by a snapshot's."""
-        self._tables.load(table, schema, file)
+        self._tables.load(table, schema, file, exactly=exactly)
 
     def apply(self, table: str, schema: Schema, file: Path) -> None:
         """Delete and insert what a changes file says."""

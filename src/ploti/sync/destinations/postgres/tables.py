@@ -56,12 +56,13 @@ class Tables:
         found = self._wire.value(query, self._place(table))
         return None if found is None else str(found)
 
-    def load(self, table: str, schema: Schema, file: Path) -> None:
+    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool) -> None:
         """Replace all rows; a table with the right columns stays, with what its owner added."""
         with said_of_the_table():
             names = self.names.fit(table, [column.name for column in schema.columns])
             have, place = self._columns(table), self._place(table)
-            if self._differing(schema, names, have) is None and self._has_key(place):
+            stays = self._differing(schema, names, have) is None and self._has_key(place)
+            if stays and (not exactly or len(have) == len(schema.columns) + 1):
                 columns = self._stored(schema, names, have)
                 self._stage(schema, columns, file, is_changes=False)
                 self._wire.run(staging.delete_missing_sql(place))
@@ -87,16 +88,18 @@ class Tables:
             self._wire.run(staging.merge_changes_sql(place, columns))
 
     def add_columns(self, table: str, columns: Sequence[AddedColumn]) -> None:
-        """Add columns, null in every row; one that is there already stays."""
+        """Add columns, null in every row; one that is there already is emptied."""
         with said_of_the_table():
             names = self.names.fit(table, [column.name for column in columns])
+            have, place = self._columns(table), self._place(table)
             for column in columns:
+                stored = names.get(column.name, column.name)
+                if stored in have:
+                    self._wire.run(f"UPDATE {place} SET {identifier(stored)} = NULL")
+                    continue
                 kind = values.declared(column.type, has_postgis=self._wire.postgis is not None)
-                self._wire.run(
-                    f"ALTER TABLE {self._place(table)} ADD COLUMN IF NOT EXISTS"
-                    f" {identifier(names.get(column.name, column.name))}"
-                    f" {values.qualified(kind, self._wire.postgis)}"
-                )
+                declared = values.qualified(kind, self._wire.postgis)
+                self._wire.run(f"ALTER TABLE {place} ADD COLUMN {identifier(stored)} {declared}")
 
     def drop(self, table: str) -> None:
         """Drop the table if it is there."""

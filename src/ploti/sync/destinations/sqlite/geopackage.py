@@ -105,6 +105,7 @@ class GeoPackage(Layout):
         '"_ploti_fid" INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT',
         '"_ploti_record_id" TEXT NOT NULL UNIQUE',
     )
+    own_columns = ("_ploti_fid",)
 
     def declared(self, type_: str) -> str:
         """The type that a column is declared with."""

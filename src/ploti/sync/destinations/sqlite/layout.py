@@ -27,6 +27,9 @@ class Layout:
     identity: tuple[str, ...] = ('"_ploti_record_id" TEXT NOT NULL PRIMARY KEY',)
     """The columns by which rows are known."""
 
+    own_columns: tuple[str, ...] = ()
+    """Those of them that are no record's."""
+
     def declared(self, type_: str) -> str:
         """The type that a column is declared with."""
         return values.declared(type_)

@@ -194,9 +194,9 @@ class SQLiteTransaction:
             [table],
         )
 
-    def load(self, table: str, schema: Schema, file: Path) -> None:
+    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool = False) -> None:
         """Replace the table's rows by a snapshot's."""
-        self._tables.load(table, schema, file)
+        self._tables.load(table, schema, file, exactly=exactly)
 
     def apply(self, table: str, schema: Schema, file: Path) -> None:
         """Delete and insert what a changes file says."""

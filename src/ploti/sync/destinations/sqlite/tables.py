@@ -43,10 +43,12 @@ class Tables:
         ).fetchone()
         return None if found is None else str(found[0])
 
-    def load(self, table: str, schema: Schema, file: Path) -> None:
+    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool) -> None:
         """Replace all rows; a table with the right columns stays, with what its owner added."""
         with said_of_the_table():
-            if self._wanted(schema).items() <= self._columns(table).items():
+            wanted, have = self._wanted(schema).items(), self._columns(table).items()
+            further = [name for name, _ in have - wanted if name not in self._layout.own_columns]
+            if wanted <= have and not (exactly and further):
                 self._layout.loading(self._connection, table, schema)
                 self._connection.execute(f"DELETE FROM {identifier(table)}")
             else:
@@ -68,15 +70,16 @@ class Tables:
                 self._insert(table, schema, rows.upserts(schema, values.written))
 
     def add_columns(self, table: str, columns: Sequence[AddedColumn]) -> None:
-        """Add columns, null in every row; one that is there already stays."""
+        """Add columns, null in every row; one that is there already is emptied."""
         with said_of_the_table():
             have = {name.lower() for name in self._columns(table)}
             for column in columns:
-                if column.name.lower() not in have:
+                name, place = identifier(column.name), identifier(table)
+                if column.name.lower() in have:
+                    self._connection.execute(f"UPDATE {place} SET {name} = NULL")
+                else:
                     kind = self._layout.declared(column.type)
-                    self._connection.execute(
-                        f"ALTER TABLE {identifier(table)} ADD {identifier(column.name)} {kind}"
-                    )
+                    self._connection.execute(f"ALTER TABLE {place} ADD {name} {kind}")
 
     def drop(self, table: str) -> None:
         """Drop the table if it is there."""
