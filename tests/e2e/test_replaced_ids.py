@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pytest
 from tests.e2e.serving import PLOTI, Server, environment, served
 
 import ploti
@@ -54,6 +53,7 @@ def test_approved_ids_reach_a_follower_and_their_maps_lead_there_r059_r104_s24(
         proposal = staff(server, "replace", "ds_towns")
         listed = staff(server, "proposals", "ds_towns")
         assert [each["id"] for each in listed["proposals"]] == [proposal["id"]]
+        assert staff(server, "show", proposal["id"]) == proposal
         note = ("--note", "numbered anew")
         done = staff(server, "approve", proposal["id"], *note)
         assert (done["outcome"], done["version"]) == ("released", 2)
@@ -83,8 +83,12 @@ def test_approved_ids_reach_a_follower_and_their_maps_lead_there_r059_r104_s24(
         assert kinds.json()["errors"][0]["field"] == "from"
 
 
-@pytest.mark.parametrize("path", ["approve", "reject"])
-def test_there_must_be_a_proposal_to_decide(path: str, tmp_path: Path) -> None:
+def test_there_must_be_a_proposal_to_show_or_decide(tmp_path: Path) -> None:
     with served(tmp_path) as server:
-        answer = server.staff("POST", f"/v1/admin/proposals/prop_none/{path}", json={})
-        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+        path = "/v1/admin/proposals/prop_none"
+        for answer in (
+            server.staff("GET", path),
+            server.staff("POST", f"{path}/approve", json={}),
+            server.staff("POST", f"{path}/reject", json={}),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

@@ -1,4 +1,4 @@
-"""A check or a push under way: in words, and as a bar on a terminal's standard error."""
+"""A build under way: in words, and as a bar on a terminal's standard error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def say_progress(progress: BuildProgress | None) -> str | None:
 def following(
     dataset: str, *, sending: str | None = None, quiet: bool
 ) -> Iterator[Progress | None]:
-    """While the block runs, a bar says how far the check or push of a dataset is.
+    """While the block runs, a bar says how far what is built of a dataset is.
 
     Only a terminal's standard error has it. `sending` is what is uploaded first: what is yielded
     takes how far that is, and is None where there is no terminal.
@@ -67,7 +67,7 @@ def drawn(
     sent, over = threading.Event(), threading.Event()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn())
     with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(f"sending {sending}" if sending else "checking", total=None)
+        task = bar.add_task(f"sending {sending}" if sending else "begun", total=None)
 
         def progress(done: int, total: int | None) -> None:
             bar.update(task, completed=done, total=total)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from ploti.cli.building import following
 from ploti.cli.output import (
     Json,
     print_fields,
@@ -64,9 +65,11 @@ def show(hold: Id, /, *, json: Json = False) -> None:
 
 @app.command
 def release(hold: Id, /, *, note: Note = "", json: Json = False) -> None:
-    """Send the held version to its subscribers."""
+    """Send the held version to its subscribers; one that is not matched is matched first."""
     with Client() as client:
-        found = client.admin.holds.release(hold, note=note)
+        shown = client.admin.holds.show(hold)
+        with following(shown.dataset_id, quiet=json or shown.matched):
+            found = client.admin.holds.release(hold, note=note)
     _print(found, json=json)
 
 

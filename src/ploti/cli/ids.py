@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from ploti.cli.building import following
 from ploti.cli.datasets import Id
 from ploti.cli.output import Json, print_fields, print_json, print_next, print_table, text
 from ploti.cli.states import tell_outcome
@@ -52,6 +53,33 @@ def proposals(dataset: Id, /, *, json: Json = False) -> None:
 
 
 @app.command
+def show(proposal: ProposalArgument, /, *, json: Json = False) -> None:
+    """Show a proposal: what it would change, and examples of rows as they were and as they are."""
+    with Client() as client:
+        found = client.admin.ids.show(proposal)
+    if json:
+        print_json(found)
+        return
+    print_fields(
+        {
+            "id": found.id,
+            "state": found.state,
+            "kind": found.kind,
+            "dataset": found.dataset_id,
+            "version": found.version,
+            "records": found.records,
+            "likely false": _share(found),
+            "in the order of": found.column,
+            "made": found.made_at,
+            "decided": found.decided_at,
+            "note": found.note or None,
+        }
+    )
+    if found.state is ProposalState.OPEN:
+        _show_examples(found)
+
+
+@app.command
 def replace(dataset: Id, /, *, from_: From = None, json: Json = False) -> None:
     """Propose to deal all record ids of a dataset anew; nothing changes before it is approved."""
     with Client() as client:
@@ -75,7 +103,9 @@ def replace(dataset: Id, /, *, from_: From = None, json: Json = False) -> None:
 def approve(proposal: ProposalArgument, /, *, note: Note = "", json: Json = False) -> ExitStatus:
     """Replace ids as proposed: a version that subscribers load, with a map from the ids before."""
     with Client() as client:
-        outcome = client.admin.ids.approve(proposal, note=note)
+        dataset = client.admin.ids.show(proposal).dataset_id
+        with following(dataset, quiet=json):
+            outcome = client.admin.ids.approve(proposal, note=note)
     return tell_outcome(proposal, outcome, json=json)
 
 

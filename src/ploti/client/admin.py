@@ -54,6 +54,7 @@ class AsyncHolds(_Holds, Async):
 
 class _Ids:
     proposals = ListMethod(id_endpoints.list_proposals)
+    show = method(id_endpoints.get_proposal)
     replace = method(id_endpoints.propose_replacement)
     approve = method(id_endpoints.approve_proposal)
     reject = method(id_endpoints.reject_proposal)

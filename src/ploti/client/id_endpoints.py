@@ -19,6 +19,11 @@ def list_proposals(
     )
 
 
+def get_proposal(proposal_id: str) -> Call[Proposal]:
+    """One proposal with its examples."""
+    return Call(method="GET", path=path("admin", "proposals", proposal_id), read=reads(Proposal))
+
+
 def propose_replacement(dataset_id: str, *, from_column: str | None = None) -> Call[Proposal]:
     """Propose to deal all record ids of a dataset anew, in the order of a column if one is named.
 

@@ -35,6 +35,14 @@ async def list_proposals(
     )
 
 
+@get("/proposals/{proposal:str}", opt=_ONE)
+async def get_proposal(
+    caller: NamedDependency[Caller], *, proposal: FromPath[ProposalId]
+) -> Proposal:
+    """One proposal with its examples."""
+    return await caller.read(lambda tx, _: propose_ids.get_proposal(tx, proposal))
+
+
 @post("/datasets/{dataset:str}/proposals", opt=_ONE | {BODY: NewReplacement})
 async def propose_replacement(
     caller: NamedDependency[Caller],
@@ -88,7 +96,13 @@ async def reject_proposal(
 
 ROUTER = Router(
     "/v1/admin",
-    route_handlers=[list_proposals, propose_replacement, approve_proposal, reject_proposal],
+    route_handlers=[
+        list_proposals,
+        get_proposal,
+        propose_replacement,
+        approve_proposal,
+        reject_proposal,
+    ],
     opt={PERMISSION: ADMIN},
     tags=["admin"],
 )

@@ -72,6 +72,11 @@ def list_proposals(
     return ProposalPage(proposals=[show_proposal(each) for each in page], next_cursor=next_cursor)
 
 
+def get_proposal(tx: Transaction, proposal_id: ProposalId) -> Proposal:
+    """One proposal; raises NotFound."""
+    return show_proposal(_find(tx, proposal_id))
+
+
 def reject_proposal(
     tx: Transaction, proposal_id: ProposalId, *, by: Principal, note: str, now: Instant
 ) -> Proposal:
@@ -99,11 +104,17 @@ def keep_decided(tx: Transaction, proposal: ProposalRow) -> None:
 
 def find_open(tx: Transaction, proposal_id: ProposalId) -> ProposalRow:
     """A proposal to be decided; raises NotFound, and Conflict where it was decided."""
+    found = _find(tx, proposal_id)
+    if found.state is not ProposalState.OPEN:
+        raise Conflict(f"{proposal_id} was {found.state} already")
+    return found
+
+
+def _find(tx: Transaction, proposal_id: ProposalId) -> ProposalRow:
+    """A proposal whose version is released; raises NotFound."""
     found = tx.proposals.get(proposal_id)
     if found is None or found.state is ProposalState.WAITING:
         raise NotFound(f"There is no proposal {proposal_id}: the list of proposals has their ids")
-    if found.state is not ProposalState.OPEN:
-        raise Conflict(f"{proposal_id} was {found.state} already")
     return found
 
 

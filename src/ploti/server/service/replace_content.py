@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from ploti.errors import SourceError
+from ploti.model.admin import BuildStage
 from ploti.model.version import Counts
 from ploti.server.build import id_map
 from ploti.server.build.candidate import (
@@ -27,6 +28,7 @@ def replace_content(
     order: BuildOrder, replacement: Replacement, base: Base, *, engine: Engine
 ) -> BuildResult:
     """A candidate with the base's records, unchanged but for ids, and the map that leads there."""
+    engine.telling.begin(BuildStage.MATCHING, rows=base.row_count)
     try:
         _make_map(order, replacement, base, engine)
     except SourceError as error:
@@ -34,6 +36,7 @@ def replace_content(
     listed = engine.write_table(id_map.listed_sql(), role=FileRole.ID_MAP, name=id_map.MAP_FILE)
     if not listed.rows:
         return Unchanged(state_digest="")
+    engine.telling.begin(BuildStage.WRITING)
     written = engine.write_again(id_map.renamed_sql(base), base=base, name="snapshot.parquet")
     return _candidate(order, base, written, listed, engine)
 

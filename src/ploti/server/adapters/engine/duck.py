@@ -195,7 +195,8 @@ class DuckEngine:
 
     def write_again(self, sql: str, *, base: Base, name: str) -> Written:
         """Write a snapshot of this name, of a version's records in the order of the ids given."""
-        return write_again(self._connection, sql, path=Path(self.folder, name), base=base)
+        path = Path(self.folder, name)
+        return write_again(self._connection, sql, path=path, base=base, telling=self.telling)
 
     def write_table(self, sql: str, *, role: FileRole, name: str) -> BuiltFile:
         """Write the rows of a query, in its order, as a Parquet file of this name."""
