@@ -1,31 +1,33 @@
-"""SIGTERM of a real `ploti feeds sync`, at every named moment and at others: nothing is lost."""
+"""SIGTERM and SIGINT of a real `ploti feeds sync`, whenever they come: nothing is lost or left."""
 
 from __future__ import annotations
 
 import os
 import random
 import signal
-import time
+import threading
 from collections.abc import Iterator
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.e2e.test_sync_killed import KINDS, settle
 from tests.fakes import synced
 from tests.fakes.feed import SUBSCRIPTION, FakeFeed, make_schema
-from tests.fakes.feed_server import KEY, FeedServer, serve
+from tests.fakes.feed_server import KEY, Fault, FeedServer, Handler, serve
 from tests.fakes.sync_child import context
+from tests.fakes.synced import Place
 
 from ploti import cli
 from ploti.cli import sync as command
+from ploti.errors import ExitStatus
 from ploti.model.ids import DatasetId
 from ploti.sync.progress import Moment, Progress
 from ploti.sync.verify import verify
 
 PERMITS, PARCELS = DatasetId("ds_permits"), DatasetId("ds_parcels")
 SCHEMA = make_schema(no="string", units="int64")
-STOPPED = 128 + signal.SIGTERM
 MOMENTS = [
     Moment.MANIFEST_READ,
     Moment.LOADING,
@@ -37,9 +39,11 @@ MOMENTS = [
     Moment.CLOSED,
     Moment.PAGE_READ,
 ]
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+PATIENCE = 60.0
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server() -> Iterator[FeedServer]:
     feed = FakeFeed()
     for each in (PERMITS, PARCELS):
@@ -51,73 +55,114 @@ def server() -> Iterator[FeedServer]:
         yield server
 
 
-def start(server: FeedServer, file: Path, stop_at: Moment | None, *flags: str) -> ForkServerProcess:
-    process = context().Process(
-        target=_sync, args=(server.url, str(file), stop_at, flags), daemon=True
-    )
+@pytest.fixture(params=KINDS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgres_url"))
+    return tmp_path / f"feeds.{request.param}"
+
+
+def follow(server: FeedServer, place: Place, **given: Any) -> ForkServerProcess:
+    """The command, which nothing but a signal ends."""
+    arguments = (server.url, synced.address(place))
+    process = context().Process(target=_follow, args=arguments, kwargs=given, daemon=True)
     process.start()
     return process
 
 
-def _sync(url: str, file: str, stop_at: Moment | None, flags: tuple[str, ...]) -> None:
-    """The command; at the moment it sends itself the signal, and goes on as the signal lets it."""
+def _follow(url: str, to: str, *, stop_at: Moment | None = None, by: int = 0) -> None:
+    """At the moment it sends itself the signal, and goes on as the signal lets it."""
     os.environ |= {"PLOTI_API_URL": url, "PLOTI_API_KEY": KEY}
     tell = command._tell
 
     def tell_and_stop(progress: Progress, **given: Any) -> None:
         tell(progress, **given)
         if progress.moment is stop_at:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), by)
 
     command._tell = tell_and_stop
-    raise SystemExit(cli.run(["feeds", "sync", SUBSCRIPTION, "--to", f"duckdb:{file}", *flags]))
+    raise SystemExit(cli.run(["feeds", "sync", SUBSCRIPTION, "--to", to, "--follow"]))
 
 
-def assert_whole(server: FeedServer, file: Path) -> None:
-    if not file.exists():
+def stop(process: ForkServerProcess, by: int) -> None:
+    assert process.pid is not None
+    os.kill(process.pid, by)
+    process.join(PATIENCE)
+    assert process.exitcode == 0
+
+
+def assert_whole(server: FeedServer, place: Place) -> None:
+    settle(place)
+    assert not synced.destination(place).downloads.exists()
+    if not synced.is_begun(place):
         return
-    for dataset_id, (number, state) in synced.held(file).items():
+    for dataset_id, (number, state) in synced.held(place).items():
         if state == "held":
             version = server.feed.datasets[DatasetId(dataset_id)].versions[int(str(number))]
             table = dataset_id.removeprefix("ds_")
-            assert synced.read_table(file, version, table) == synced.expected(version)
-    assert [each.name for each in file.parent.iterdir() if "downloads" in each.name] == []
+            assert synced.read_table(place, version, table) == synced.expected(version)
 
 
-def assert_finishes(server: FeedServer, file: Path) -> None:
-    process = start(server, file, None)
-    process.join()
-    assert process.exitcode == 0
-    assert synced.held(file) == dict.fromkeys((PERMITS, PARCELS), (3, "held"))
-    assert all(each.matches for each in verify(server.feed, synced.destination(file)).datasets)
+def assert_finishes(server: FeedServer, place: Place) -> None:
+    assert synced.sync(server.feed, place).exit_status is ExitStatus.DONE
+    assert synced.held(place) == dict.fromkeys((PERMITS, PARCELS), (3, "held"))
+    assert verify(server.feed, synced.destination(place)).exit_status is ExitStatus.DONE
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_stopped_at_a_named_moment_it_ends_and_goes_on_from_there(
-    server: FeedServer, tmp_path: Path, moment: Moment
+def test_stopped_at_every_named_moment_it_goes_on_from_there(
+    server: FeedServer, place: Place
 ) -> None:
-    file = tmp_path / "feeds.duckdb"
-    process = start(server, file, moment, "--follow")  # which nothing but the signal ends
-    process.join(60)
-    assert process.exitcode == 0
-    assert_whole(server, file)
-    assert_finishes(server, file)
+    """One after the other, each where the one before left off."""
+    server.patience = 0.1
+    for number, moment in enumerate(MOMENTS):
+        process = follow(server, place, stop_at=moment, by=SIGNALS[number % 2])
+        process.join(PATIENCE)
+        assert process.exitcode == 0, moment
+        assert_whole(server, place)
+    assert_finishes(server, place)
 
 
-def test_stopped_at_any_moment_it_leaves_whole_versions(server: FeedServer, tmp_path: Path) -> None:
-    chance = random.Random(20261201)
-    began = time.monotonic()
-    assert_finishes(server, tmp_path / "once.duckdb")
-    longest = time.monotonic() - began
-    for number in range(6):
-        file = tmp_path / f"{number}" / "feeds.duckdb"
-        file.parent.mkdir()
-        process = start(server, file, None, "--follow")
-        process.join(chance.uniform(0, longest))
-        process.terminate()
-        process.join(60)
-        # Before the command has begun the signal ends it, by itself or by its status.
-        assert process.exitcode in (0, STOPPED, -signal.SIGTERM)
-        if file.exists():
-            assert_whole(server, file)
-        assert_finishes(server, file)
+def test_stopped_in_the_middle_of_a_download_it_ends_at_once(
+    server: FeedServer, place: Place
+) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def stall(handler: Handler, body: bytes) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body[: len(body) // 2])
+        begun.set()
+        ended.wait(PATIENCE)
+        handler.close_connection = True
+
+    server.faults.append(Fault("/files/", stall))
+    process = follow(server, place)
+    assert begun.wait(PATIENCE)
+    stop(process, signal.SIGTERM)
+    ended.set()
+    assert_whole(server, place)
+    assert_finishes(server, place)
+
+
+def test_stopped_while_it_waits_for_events_it_ends_at_once(
+    server: FeedServer, place: Place
+) -> None:
+    process = follow(server, place)
+    assert server.holding.wait(PATIENCE)
+    stop(process, signal.SIGINT)
+    assert_whole(server, place)
+    assert_finishes(server, place)
+
+
+def test_stopped_at_any_moment_it_leaves_whole_versions(server: FeedServer, place: Place) -> None:
+    process = follow(server, place)
+    process.join(random.uniform(0, 1))
+    process.terminate()
+    process.join(PATIENCE)
+    # Before the command has begun the signal ends it, by itself or by its status.
+    assert process.exitcode in (0, 128 + signal.SIGTERM, -signal.SIGTERM)
+    settle(place)
+    if process.exitcode == 0:
+        assert_whole(server, place)
+    assert_finishes(server, place)

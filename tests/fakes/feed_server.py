@@ -37,13 +37,19 @@ class Fault:
 
 @dataclass
 class FeedServer:
-    """The feed's server; a link to a file is good for the `age` in which it was given."""
+    """The feed's server; a link to a file is good for the `age` in which it was given.
+
+    A request that waits for events is held for `patience` seconds at the most; `holding` is set
+    once one is.
+    """
 
     feed: FakeFeed
     url: str = ""
     faults: list[Fault] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
     age: int = 0
+    patience: float = 30.0
+    holding: threading.Event = field(default_factory=threading.Event)
     waiting: threading.Condition = field(default_factory=threading.Condition)
 
     def expire_links(self) -> None:
@@ -169,8 +175,9 @@ class Handler(BaseHTTPRequestHandler):
         state = self.server.state
         cursor = EventId(query.get("cursor", START))
         page = state.feed.events(cursor, limit=int(query.get("limit", "100")))
-        until = time.monotonic() + float(query.get("wait", "0"))
+        until = time.monotonic() + min(float(query.get("wait", "0")), state.patience)
         while page.next_cursor == cursor and time.monotonic() < until:
+            state.holding.set()
             with state.waiting:
                 state.waiting.wait(0.05)
             page = state.feed.events(cursor, limit=int(query.get("limit", "100")))
