@@ -199,8 +199,64 @@ def test_the_types_that_a_datastore_states_are_kept(tmp_path: Path) -> None:
 def test_pages_that_repeat_rows_are_no_whole_read(tmp_path: Path) -> None:
     server = Datastore(rows_of("A20.rows.json"), case("A20")["serve"])
     server.repeats = True
-    with pytest.raises(SourceError, match="0 were new"):
+    with pytest.raises(SourceError, match="changed while it was read, at row 5 of 12"):
         read(tmp_path, server, "ckan")
+
+
+class Moving(Datastore):
+    """Once its first page was given, its first row leaves and another comes at the end."""
+
+    moves = 1
+
+    async def answer(self, request: web.Request) -> web.Response:
+        answer = await super().answer(request)
+        if self.moves and int(request.query["limit"]) > 1:
+            self.moves -= 1
+            self.rows = [*self.rows[1:], {"_id": 99, "ref": "new"}]
+        return answer
+
+
+def test_a_row_that_moves_up_while_pages_are_read_is_in_one_of_them(tmp_path: Path) -> None:
+    """The count stays as it was and all ids differ: only where the pages meet shows it."""
+    rows = [{"_id": n, "ref": f"r{n}"} for n in range(12)]
+    state = read(tmp_path, Moving(rows, case("A20")["serve"]), "ckan")
+    found = [json.loads(line)["_id"] for line in state.splitlines()[1:]]
+    assert found == [*range(1, 12), 99]
+    restless = Moving(rows, case("A20")["serve"])
+    restless.moves = 99
+    with pytest.raises(SourceError, match="changed while it was read"):
+        read(tmp_path / "again", restless, "ckan")
+
+
+def test_a_source_that_gives_a_row_at_a_time_is_read_whole(tmp_path: Path) -> None:
+    server = Datastore([{"_id": n, "ref": f"r{n}"} for n in range(5)], {"rows_max": 1})
+    assert len(read(tmp_path, server, "ckan").splitlines()) == 1 + 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "chosen", "asked"),
+    [
+        ("ckan", "fields=ref,use", ("fields", "ref,use,_id")),
+        ("socrata", "$select=ref,use", ("$select", ":*,ref,use")),
+    ],
+)
+def test_columns_that_the_address_chooses_are_asked_for_beside_the_rows_ids(
+    kind: str, chosen: str, asked: tuple[str, str], tmp_path: Path
+) -> None:
+    seen: list[str | None] = []
+    server = (
+        soda("A13")
+        if kind == "socrata"
+        else Datastore(rows_of("A20.rows.json"), case("A20")["serve"])
+    )
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.query.get("$select") != "count(*)":
+            seen.append(request.query.get(asked[0]))
+        return await server.answer(request)
+
+    fetched(tmp_path, answer, kind=kind, path=f"{PATHS[kind]}?{chosen}")
+    assert {*seen} == {asked[1]}
 
 
 @pytest.mark.parametrize(

@@ -283,6 +283,17 @@ def test_a_source_that_says_much_later_is_not_waited_for(tmp_path: Path) -> None
     assert "3600 seconds" in refusal(Bench(tmp_path), later, whole())
 
 
+def test_a_date_at_which_to_come_back_is_by_the_clock_of_the_source(tmp_path: Path) -> None:
+    def until(minute: int) -> bytes:
+        later = f"Retry-After: Sat, 17 Oct 2026 06:{minute:02d}:02 GMT"
+        return said(b"", "Content-Length: 0", f"Date: {DAY}", later, status="429 Busy")
+
+    assert "to come back in 120 seconds" in refusal(Bench(tmp_path), until(15), whole())
+    bench = Bench(tmp_path / "past")
+    fetch(bench, until(12), whole())
+    assert bench.bytes() == CSV
+
+
 def test_redirects_are_followed_each_guarded_and_not_for_ever(tmp_path: Path) -> None:
     async def handler(request: web.Request) -> web.Response:
         match request.path:

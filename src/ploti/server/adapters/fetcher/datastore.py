@@ -56,6 +56,8 @@ class Datastore:
 
     async def _search(self, offset: int, *, limit: int) -> _Result:
         asked = {"sort": _IDENTITY, "limit": str(limit), "offset": str(offset)}
+        if chosen := self._url.query.getall("fields", []):
+            asked["fields"] = ",".join([*chosen, _IDENTITY])
         address = self._url.update_query(asked | {"include_total": "true"})
         return await self._ask(address, _result)
 

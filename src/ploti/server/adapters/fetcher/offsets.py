@@ -21,20 +21,36 @@ class Offsets(Protocol):
 
 
 async def by_offset(source: Offsets) -> AsyncGenerator[Page, None]:
-    """All pages; raises TryAgain where the rows are not as many, or as different, as counted."""
+    """All pages; raises TryAgain where the rows are not as many, or as different, as counted.
+
+    Each page is asked for from the last row of the one before, which it has to begin with: a row
+    that left before it would move the others up, and one of them would be in no page.
+    """
     total = await source.total()
     seen: set[bytes] = set()
+    last: list[bytes] = []
     more = True
     while more:
         before = len(seen)
-        page = await source.page(before)
-        seen.update(page.ids)
+        page = await source.page(before - len(last))
+        if page.ids[: len(last)] != last:
+            raise TryAgain(f"the source changed while it was read, at row {before} of {total}")
+        new = _without(page, len(last))
+        if last and not new.ids:
+            last = []  # pages of a single row have no room for it
+            continue
+        seen.update(new.ids)
         more = len(seen) < total
-        if len(seen) != before + len(page.ids) or (more and not page.ids):
+        if len(seen) != before + len(new.ids) or (more and not new.ids):
             raise TryAgain(
                 f"the source has {total} rows, and a page after {before} of them gave"
-                f" {len(page.ids)} of which {len(seen) - before} were new"
+                f" {len(new.ids)} of which {len(seen) - before} were new"
             )
-        yield page
+        last = new.ids[-1:]
+        yield new
     if len(seen) != total or await source.total() != total:
         raise TryAgain(f"the source changed while it was read: it said that it has {total} rows")
+
+
+def _without(page: Page, rows: int) -> Page:
+    return page._replace(rows=page.rows[rows:], ids=page.ids[rows:])

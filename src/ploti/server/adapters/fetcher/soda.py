@@ -15,11 +15,12 @@ _ROWS = 5000
 """Rows asked for at a time; a source may give fewer."""
 
 _IDENTITY = ":id"
-_ORDERED = {"$select": ":*,*", "$order": _IDENTITY, "$limit": str(_ROWS)}
+_CHOSEN = "$select"
+_ORDERED = {"$order": _IDENTITY, "$limit": str(_ROWS)}
 
 
 class Soda:
-    """The `Offsets` of a `.../resource/abcd-1234.json`."""
+    """The `Offsets` of a `.../resource/abcd-1234.json`, of the columns and rows that it chooses."""
 
     def __init__(self, url: URL, ask: Ask) -> None:
         self._url = url
@@ -27,12 +28,13 @@ class Soda:
 
     async def total(self) -> int:
         """How many rows it has."""
-        return await self._ask(self._url.update_query({"$select": "count(*)"}), _count)
+        return await self._ask(self._url.update_query({_CHOSEN: "count(*)"}), _count)
 
     async def page(self, offset: int) -> Page:
         """Rows in the order of their system's ids."""
-        asked = self._url.update_query(_ORDERED | {"$offset": str(offset)})
-        return await self._ask(asked, _page)
+        chosen = f":*,{self._url.query.get(_CHOSEN) or '*'}"
+        asked = _ORDERED | {_CHOSEN: chosen, "$offset": str(offset)}
+        return await self._ask(self._url.update_query(asked), _page)
 
 
 def _count(reply: Reply) -> int:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
 from pathlib import PurePosixPath
 
 import aiohttp
@@ -242,11 +243,22 @@ def _check_status(response: aiohttp.ClientResponse, *, longest_pause: float) -> 
     detail = f"the source answered {response.status} {response.reason or ''}".rstrip()
     if response.status not in _LATER:
         raise SourceError(detail)
-    asked = response.headers.get("Retry-After", "0").strip()
-    pause = float(asked) if asked.isdecimal() else 0
+    pause = _pause(response.headers)
     if pause > longest_pause:
         raise SourceError(f"{detail}, and to come back in {pause:g} seconds")
     raise TryAgain(detail, pause=pause)
+
+
+def _pause(headers: Mapping[str, str]) -> float:
+    """Seconds that are to be waited, which a server says as such, or as a date by its own clock."""
+    asked = headers.get("Retry-After", "0").strip()
+    if asked.isdecimal():
+        return float(asked)
+    try:
+        wait = parsedate_to_datetime(asked) - parsedate_to_datetime(headers.get("Date", ""))
+    except (ValueError, TypeError):
+        return 0
+    return max(0, wait.total_seconds())
 
 
 def _unreachable(url: URL, error: Exception, dialled: Dialled) -> SourceError:
