@@ -122,12 +122,25 @@ def test_an_archive_without_a_geodatabase_is_refused(tmp_path: Path) -> None:
         read(FileGdbReader(), path, fresh(tmp_path))
 
 
-def test_a_damaged_geodatabase_is_refused(tmp_path: Path) -> None:
-    path = database(tmp_path, permits=pa.table({"t": ["a"], "g": points(1)}))
+def cut(path: Path, part: str) -> Path:
+    """The archive with half of each part whose name ends so."""
     with zipfile.ZipFile(path) as packed:
         parts = {name: packed.read(name) for name in packed.namelist()}
     with zipfile.ZipFile(path, "w") as packed:
         for name, content in parts.items():
-            packed.writestr(name, content[: len(content) // 2])
-    with pytest.raises(SourceError, match="cannot be read"):
-        read(FileGdbReader(), path, fresh(tmp_path))
+            packed.writestr(name, content[: len(content) // 2] if name.endswith(part) else content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        ("", "cannot be read"),
+        ("a00000009.gdbtablx", "'permits' cannot be read: the geodatabase is damaged"),
+        ("a00000009.gdbtable", r"rows of 'permits' can be read, of 300 that it says it has"),
+    ],
+)
+def test_a_geodatabase_that_is_cut_off_is_refused(tmp_path: Path, part: str, reason: str) -> None:
+    path = database(tmp_path, permits=pa.table({"t": ["a"] * 300, "g": points(300)}))
+    with pytest.raises(SourceError, match=reason):
+        read(FileGdbReader(), cut(path, part), fresh(tmp_path))

@@ -186,6 +186,19 @@ def test_a_broken_file_is_refused_wherever_the_fault_is(tmp_path: Path) -> None:
     assert refused > len(whole) // 40
 
 
+def test_no_byte_that_is_lost_makes_a_value_or_a_shape_null(tmp_path: Path) -> None:
+    table = pa.table({"a": ["permits of the county"] * 2, "n": [2**40, 2**41], "g": points(2)})
+    path = made(tmp_path, table, "Point")
+    whole = path.read_bytes()
+    for at in range(12 + int.from_bytes(whole[8:12], "little"), len(whole)):
+        path.write_bytes(whole[:at] + b"\0" + whole[at + 1 :])
+        try:
+            found = read(FlatGeobufReader(), path, tmp_path)
+        except SourceError:
+            continue
+        assert not [row for row in found.rows if None in row.values()], at
+
+
 def test_a_feature_of_gigabytes_is_not_waited_for(tmp_path: Path) -> None:
     path = made(tmp_path, pa.table({"a": [1], "g": points(1)}))
     with path.open("ab") as file:

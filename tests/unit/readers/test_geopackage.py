@@ -176,6 +176,23 @@ def test_a_damaged_file_is_refused_with_a_reason(tmp_path: Path) -> None:
         read(GeoPackageReader(), path, tmp_path)
 
 
+def test_rows_that_were_overwritten_are_not_taken_for_nulls(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    change(path, "UPDATE permits SET t = 'a text of some length that stands in its own place'")
+    whole = path.read_bytes()
+    at = whole.index(b"a text of some length")
+    path.write_bytes(whole[: at - 80] + bytes(120) + whole[at + 40 :])
+    with pytest.raises(SourceError, match="the GeoPackage is damaged"):
+        read(GeoPackageReader(), path, tmp_path)
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b'"permits"', b'"permit\xff"'))
+    with pytest.raises(SourceError, match="cannot be read"):
+        read(GeoPackageReader(), path, tmp_path)
+
+
 @pytest.mark.parametrize("blob", ["x'00ff'", "'POINT (1 2)'", "x'4750002100000000'"])
 def test_a_geometry_of_another_kind_is_named_by_its_row(tmp_path: Path, blob: str) -> None:
     path = made(tmp_path)

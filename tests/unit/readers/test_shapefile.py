@@ -211,6 +211,14 @@ def test_esris_own_names_of_reference_systems_are_known(tmp_path: Path) -> None:
     assert found.table.geometry.crs == "EPSG:2236"
 
 
+def test_a_reference_system_may_be_told_in_an_older_encoding(tmp_path: Path) -> None:
+    named = FLORIDA.replace("NAD_1983_StatePlane", "Fläche").encode("latin-1")
+    found = read_values(tmp_path, ("n", "N", 9, 0), b"1", prj=named)
+    assert found.table.geometry
+    assert found.table.geometry.crs
+    assert "Fläche" in found.table.geometry.crs
+
+
 def test_a_reference_system_without_a_number_is_refused(tmp_path: Path) -> None:
     grid = 'LOCAL_CS["my grid",UNIT["metre",1]]'
     with pytest.raises(SourceError, match="my grid"):
@@ -293,6 +301,28 @@ def test_a_shape_that_is_broken_is_not_taken_for_none(tmp_path: Path) -> None:
     lines = archive(tmp_path, ["LINESTRING (0 0, 1 1)", "LINESTRING (0 0, 2 2)"], table)
     with pytest.raises(SourceError, match=r"shape of record 1 in the .shp file is broken"):
         read(ShapefileReader(), damaged(lines, ".shp", change), unpacked(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "at", "size"),
+    [(".shx", 108, 4), (".shx", 108, 8), (".shp", 100 + 8, 4), (".shp", 100 + 28, 12)],
+    ids=["place in the index", "entry of the index", "type of the shape", "record"],
+)
+def test_zeros_in_place_of_a_shape_are_not_taken_for_none(
+    tmp_path: Path, suffix: str, at: int, size: int
+) -> None:
+    def change(part: bytes) -> bytes:
+        return part[:at] + bytes(size) + part[at + size :]
+
+    table = dbf([("n", "N", 9, 0)], [[b"1"], [b"2"]])
+    path = archive(tmp_path, ["POINT (1 2)", "POINT (3 4)"], table)
+    with pytest.raises(SourceError, match=r"shape of record [12] in the .shp file is broken"):
+        read(ShapefileReader(), damaged(path, suffix, change), unpacked(tmp_path))
+
+
+def test_a_code_page_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"encoding .* is not known"):
+        read_values(tmp_path, ("t", "C", 9, 0), b"x", cpg=b"UT\0-8")
 
 
 def test_an_empty_shape_is_none(tmp_path: Path) -> None:

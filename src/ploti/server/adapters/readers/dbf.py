@@ -232,7 +232,7 @@ def _known(name: str) -> str:
     spelled = name.replace("ISO 8859", "ISO8859-").replace("ISO 8859-", "ISO8859-")
     try:
         return codecs.lookup(spelled).name
-    except LookupError:
+    except (LookupError, ValueError):
         raise SourceError(
             f"the encoding '{name}' is not known: declare source.encoding, such as utf-8 or cp1252"
         ) from None

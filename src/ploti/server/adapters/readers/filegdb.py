@@ -48,6 +48,8 @@ class FileGdbReader:
             _unpack(archive, database, member=declaration.source.member)
         name = _choose_layer(gdal.layers(str(database)), declaration.source.layer)
         layer = gdal.describe(str(database), driver=_DRIVER, layer=name)
+        if not layer.fid:  # each has one: GDAL could not open it, and says that it is empty
+            raise SourceError(f"'{name}' cannot be read: the geodatabase is damaged")
         if layer.spatial:
             refuse_points(declaration)
         named = {*declaration.key, *declaration.columns}
@@ -77,6 +79,12 @@ class _Layer:
                     [self._texts(name, column) for name, column in pairs],
                     geometry=batch.columns[-1].to_pylist() if spatial else None,
                 )
+        if raw.rows != self._layer.features:
+            # GDAL ends where the file does, and passes over what it cannot read
+            raise SourceError(
+                f"{raw.rows:,} rows of '{self._name}' can be read, of {self._layer.features:,}"
+                " that it says it has: the geodatabase is damaged"
+            )
         return raw.table(stated or [Stated(f, RawKind.STRING) for f in self._fields], crs=crs)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:

@@ -7,6 +7,9 @@ from struct import unpack_from
 import numpy as np
 import numpy.typing as npt
 
+_WIDEST_GAP = 15
+"""Bytes between two parts; they are aligned to 8, and no more is needed for that."""
+
 
 class Table:
     """A table inside a buffer; fields are asked by their numbers in the schema.
@@ -15,17 +18,30 @@ class Table:
     struct.error or ValueError.
     """
 
-    def __init__(self, buffer: bytes, at: int) -> None:
+    def __init__(self, buffer: bytes, at: int, read: list[tuple[int, int]]) -> None:
         self._buffer = buffer
         self._at = at
+        self._read = read
         (back,) = unpack_from("<i", buffer, at)
         self._fields = _inside(at - back, buffer)
-        (self._size,) = unpack_from("<H", buffer, self._fields)
+        self._size, own = unpack_from("<HH", buffer, self._fields)
+        read += [(at, at + own), (self._fields, self._fields + self._size)]
 
     @classmethod
     def root(cls, buffer: bytes) -> Table:
         """The table that a buffer begins with."""
-        return cls(buffer, _inside(unpack_from("<I", buffer, 0)[0], buffer))
+        return cls(buffer, _inside(unpack_from("<I", buffer, 0)[0], buffer), [(0, 4)])
+
+    def check_read(self) -> None:
+        """Raise ValueError where bytes of the buffer belong to nothing that was asked for.
+
+        A part that a damaged table leaves out is else as if it had never been there.
+        """
+        end = 0
+        for start, stop in sorted([*self._read, (len(self._buffer), 0)]):
+            if start - end > _WIDEST_GAP:
+                raise ValueError(f"{start - end:,} of its bytes belong to nothing")
+            end = max(end, stop)
 
     def number(self, field: int, kind: str, *, default: int = 0) -> int:
         """A whole number or truth value; `kind` is its letter in `struct`."""
@@ -57,7 +73,7 @@ class Table:
     def table(self, field: int) -> Table | None:
         """A table inside this one."""
         at = self._target(field)
-        return None if at is None else Table(self._buffer, at)
+        return None if at is None else Table(self._buffer, at, self._read)
 
     def tables(self, field: int) -> list[Table]:
         """A vector of tables; empty where it is left out."""
@@ -65,10 +81,11 @@ class Table:
         if vector is None:
             return []
         start, count = vector
-        return [
-            Table(self._buffer, _inside(at + unpack_from("<I", self._buffer, at)[0], self._buffer))
+        places = [
+            _inside(at + unpack_from("<I", self._buffer, at)[0], self._buffer)
             for at in range(start, start + 4 * count, 4)
         ]
+        return [Table(self._buffer, at, self._read) for at in places]
 
     def _place(self, field: int) -> int | None:
         entry = 4 + 2 * field
@@ -90,6 +107,7 @@ class Table:
             return None
         (count,) = unpack_from("<I", self._buffer, at)
         _inside(at + 4 + count * width - 1, self._buffer)
+        self._read.append((at, at + 4 + count * width))
         return at + 4, count
 
 

@@ -170,7 +170,10 @@ def _feature(buffer: bytes, header: _Header) -> tuple[list[str | None], bytes | 
         raise ValueError("it has columns of its own, other than the file's")
     geometry = table.table(0)
     wkb = to_wkb(geometry, header.geometry_type) if geometry else None
-    return _values(table.bytes_(1) or b"", header.columns), wkb
+    values = _values(table.bytes_(1) or b"", header.columns)
+    if not own:
+        table.check_read()
+    return values, wkb
 
 
 def _values(data: bytes, columns: list[tuple[str, _Type]]) -> list[str | None]:
@@ -178,7 +181,9 @@ def _values(data: bytes, columns: list[tuple[str, _Type]]) -> list[str | None]:
     at = 0
     while at < len(data):
         (place,) = unpack_from("<H", data, at)
-        stored, _, _, text = columns[place][1]
+        name, (stored, _, _, text) = columns[place]
+        if values[place] is not None:
+            raise ValueError(f"it has two values of the column '{name}'")
         at += 2
         if stored:
             values[place] = text(*stored.unpack_from(data, at))

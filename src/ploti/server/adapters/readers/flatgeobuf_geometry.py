@@ -11,6 +11,7 @@ from ploti.server.adapters.readers.flatbuffer import Table
 from ploti.server.adapters.readers.iso_wkb import type_name
 
 _ENDS, _XY, _Z, _M, _TYPE, _PARTS = 0, 1, 2, 3, 6, 7
+_TIMES = 4, 5
 _POINT, _LINE, _POLYGON, _MULTI_POINT, _MULTI_LINE, _MULTI_POLYGON, _COLLECTION = range(1, 8)
 _DEEPEST = 32
 
@@ -66,7 +67,7 @@ def _points(geometry: Table) -> tuple[Doubles, int]:
     if flat is None:
         flat = np.empty(0)
     columns = [flat.reshape(-1, 2)]
-    z, m = geometry.doubles(_Z), geometry.doubles(_M)
+    z, m, *_ = (geometry.doubles(each) for each in (_Z, _M, *_TIMES))
     columns += [each.reshape(-1, 1) for each in (z, m) if each is not None]
     points = np.ascontiguousarray(np.concatenate(columns, axis=1))
     return points, 1000 * (z is not None) + 2000 * (m is not None)

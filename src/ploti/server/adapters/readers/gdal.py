@@ -21,13 +21,18 @@ _NEVER = (
 
 
 class Layer(NamedTuple):
-    """What GDAL says of a layer: its names, the types of its fields, its CRS as it finds it."""
+    """What GDAL says of a layer: its names, the types of its fields, its CRS as it finds it.
+
+    `fid` is the column of their numbers, empty where there is none; `features` is how many the
+    layer says that it has.
+    """
 
     fields: list[str]
     types: dict[str, str]
     crs: str | None
     fid: str
     spatial: bool
+    features: int
 
 
 def layers(path: str) -> list[str]:
@@ -39,7 +44,7 @@ def layers(path: str) -> list[str]:
 def describe(path: str, *, driver: str, layer: str | None = None) -> Layer:
     """What GDAL says of a layer; raises SourceError where another driver would read it."""
     with _gdal() as gdal:
-        info: dict[str, Any] = gdal.read_info(path, layer=layer)
+        info: dict[str, Any] = gdal.read_info(path, layer=layer, force_feature_count=True)
     if info["driver"] != driver:
         raise SourceError(f"the source is not what its name says: it is {info['driver']}")
     names = [str(name) for name in info["fields"]]
@@ -47,8 +52,9 @@ def describe(path: str, *, driver: str, layer: str | None = None) -> Layer:
         fields=names,
         types=dict(zip(names, info["ogr_types"], strict=True)),
         crs=info["crs"],
-        fid=info["fid_column"] or "OGC_FID",
+        fid=info["fid_column"],
         spatial=info["geometry_type"] is not None,
+        features=info["features"],
     )
 
 
@@ -86,6 +92,7 @@ def _gdal() -> Iterator[ModuleType]:
     broken = (
         *(errors.DataLayerError, errors.DataSourceError, errors.FieldError, errors.GeometryError),
         *(pa.ArrowException, RuntimeError, OSError),
+        *(ValueError, NameError),  # what pyogrio itself stumbles over in names that are no text
     )
     try:
         with warnings.catch_warnings():

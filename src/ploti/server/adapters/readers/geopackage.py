@@ -48,6 +48,7 @@ class GeoPackageReader:
     def read(self, path: str, *, declaration: Declaration, folder: str) -> RawTable:
         """Read the layer into `folder`."""
         with _reason(), closing(_connect(path)) as database:
+            _check_pages(database)
             layer = _choose_layer(database, declaration.source.layer)
             geometry = _geometry(database, layer)
             if geometry:
@@ -136,6 +137,14 @@ def _connect(path: str) -> sqlite3.Connection:
     return database
 
 
+def _check_pages(database: sqlite3.Connection) -> None:
+    """Raise SourceError for a damaged file; a query alone gives what it finds, zeros as nulls."""
+    (found,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        reason = str(found).strip().splitlines()[-1]
+        raise SourceError(f"the GeoPackage is damaged: {reason}")
+
+
 def _choose_layer(database: sqlite3.Connection, declared: str | None) -> str:
     tables = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'gpkg_contents'")
     if not tables.fetchone()[0]:
@@ -202,5 +211,5 @@ def _size(cell: _Cell) -> int:
 def _reason() -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise SourceError(f"the GeoPackage cannot be read: {error}") from None

@@ -13,6 +13,8 @@ _POINTS = {1, 11, 21}
 _MULTIPOINTS = {8, 18, 28}
 _HEAD = 8
 """Bytes of a record's own number and length."""
+_NOTHING = 4
+"""Bytes of a record without a shape: its type, which is 0."""
 
 
 class ShapeRecords:
@@ -25,7 +27,7 @@ class ShapeRecords:
         """Raises SourceError where a listed record is beyond the end of the file."""
         index = np.fromfile(shp.with_suffix(".shx"), ">i4", offset=100)
         pairs = index[: len(index) // 2 * 2].reshape(-1, 2).astype(np.int64) * 2
-        self._starts = pairs[:, 0] + _HEAD
+        self._starts, self._lengths = pairs[:, 0] + _HEAD, pairs[:, 1]
         self._data = np.memmap(shp, np.uint8, "r")
         ends = self._starts + pairs[:, 1]
         if len(ends) and ends.max() > len(self._data):
@@ -36,10 +38,16 @@ class ShapeRecords:
         return len(self._starts)
 
     def expect_none(self, number: int) -> None:
-        """Raises SourceError where a record, counted from 0, has a shape after all."""
-        start = int(self._starts[number])
-        content = self._data[start : start + 44].tobytes().ljust(44, b"\0")
+        """Raises SourceError where a record, counted from 0, has a shape after all.
+
+        One without has the length that the index says, and no more in it than the type.
+        """
+        start, length = int(self._starts[number]), int(self._lengths[number])
+        own = unpack_from(">i", self._data[start - 4 : start].tobytes().ljust(4, b"\0"))[0] * 2
+        content = self._data[start : start + max(length, 44)].tobytes().ljust(44, b"\0")
         kind: int = unpack_from("<i", content)[0]
         points = unpack_from("<i", content, 36 if kind in _MULTIPOINTS else 40)[0]
-        if kind and (kind in _POINTS or points):
+        has_shape = kind and (kind in _POINTS or points)
+        is_whole = own == length >= _NOTHING and (kind or not any(content[_NOTHING:length]))
+        if has_shape or not is_whole:
             raise SourceError(f"the shape of record {number + 1:,} in the .shp file is broken")

@@ -20,7 +20,9 @@ from ploti.server.sources.raw import RawTable
 _DRIVER = "ESRI Shapefile"
 _HEAD = b"\x00\x00\x27\x0a"
 _NEEDED = (".shp", ".shx", ".dbf")
-_WELCOME = (".prj", ".cpg")
+_CODE_PAGE = ".cpg"
+_SYSTEM = ".prj"
+_WELCOME = (_SYSTEM, _CODE_PAGE)
 
 
 class ShapefileReader:
@@ -47,8 +49,9 @@ class ShapefileReader:
         with shp.open("rb") as file:
             if file.read(4) != _HEAD:
                 raise SourceError("the .shp file is no shapefile")
+        _as_utf8(shp.with_suffix(_SYSTEM))
         layer = gdal.describe(str(shp), driver=_DRIVER)
-        code_page = _text(shp.with_suffix(".cpg"))
+        code_page = _text(_place(shp, _CODE_PAGE))
         dbf = Dbf(
             str(shp.with_suffix(".dbf")), encoding=declaration.source.encoding, code_page=code_page
         )
@@ -66,10 +69,26 @@ def _unpack(archive: Archive, declaration: Declaration, shp: Path) -> None:
     for suffix in (*_NEEDED, *_WELCOME):
         name = beside.get(f"{stem}{suffix}".lower())
         if name:
-            archive.unpack(name, shp.with_suffix(suffix))
+            archive.unpack(name, _place(shp, suffix))
         elif suffix in _NEEDED:
             missing = PurePosixPath(stem).name + suffix
             raise SourceError(f"the archive has no '{missing}' beside its '.shp' file")
+
+
+def _place(shp: Path, suffix: str) -> Path:
+    """Where a part is unpacked; GDAL needs no code page, and stumbles over a broken one."""
+    return shp.with_suffix(".code_page" if suffix == _CODE_PAGE else suffix)
+
+
+def _as_utf8(path: Path) -> None:
+    """The names in a reference system may be in an older encoding, on which GDAL's reader ends."""
+    if not path.exists():
+        return
+    text = path.read_bytes()
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        path.write_text(text.decode("latin-1"), encoding="utf-8", newline="")
 
 
 def _check_counts(records: ShapeRecords, dbf: Dbf) -> None:
