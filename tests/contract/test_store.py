@@ -100,6 +100,32 @@ def test_a_transaction_that_fails_leaves_nothing_and_no_gap(play: Play) -> None:
     play(story)
 
 
+def test_a_page_is_the_same_however_far_it_is_told_to_look(play: Play) -> None:
+    """Where all between two positions is there, and where some is pruned or not yet given."""
+
+    async def story(store: Store) -> None:
+        await store.write(lambda tx: subscribe(tx, ONE))
+        for n, now in enumerate([NOW, NOW, LATER, LATER, LATER], start=1):
+            draft_ = draft(data=f'{{"n":{n}}}')
+            await store.write(
+                lambda tx, draft_=draft_, now=now: tx.log.append([draft_], to=[ONE], now=now)
+            )
+        all_ = [(n, f'{{"n":{n}}}') for n in range(1, 6)]
+        for kept in (all_, all_[2:]):
+            for after in range(6):
+                for up_to in (5, 6, 5000):
+                    for limit in (1, 2, 500):
+                        found = await store.read(
+                            lambda tx, after=after, up_to=up_to, limit=limit: numbers(
+                                tx, ONE, after=after, up_to=up_to, limit=limit
+                            )
+                        )
+                        assert found == [each for each in kept if each[0] > after][:limit]
+            await store.write(lambda tx: tx.retention.drop_events(before=LATER))
+
+    play(story)
+
+
 def test_drafts_are_numbered_one_after_another_in_each_log(play: Play) -> None:
     async def story(store: Store) -> None:
         await store.write(lambda tx: subscribe(tx, ONE, TWO))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NewType
 
 WorkspaceId = NewType("WorkspaceId", str)
@@ -30,7 +31,12 @@ _LONGEST_PLAN = 63
 
 def event_id(number: int) -> EventId:
     """The id of the event with this number in its subscription's log (R-012)."""
-    return EventId("evt_" + str(number).zfill(12))
+    return EventId(event_ids((number,))[0])
+
+
+def event_ids(numbers: Iterable[int]) -> list[str]:
+    """The ids of events, as texts: a page has many."""
+    return ["evt_" + str(number).zfill(12) for number in numbers]
 
 
 def event_number(cursor: str) -> int:

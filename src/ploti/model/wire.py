@@ -22,7 +22,7 @@ class Instant(datetime):
         if moment.tzinfo is None:
             raise ValueError("a moment needs a time zone")
         utc = moment.astimezone(UTC)
-        return cls(*utc.timetuple()[:6], utc.microsecond, tzinfo=UTC)
+        return cls.combine(utc.date(), utc.timetz())
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -33,7 +33,7 @@ class Instant(datetime):
             raise ValueError(f"'{text}' is not an RFC 3339 time with a zone") from error
 
     def __str__(self) -> str:
-        return f"{self:%Y-%m-%dT%H:%M:%S}.{self.microsecond // 1000:03d}Z"
+        return f"{self.isoformat(timespec='milliseconds')[: -len('+00:00')]}Z"
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))

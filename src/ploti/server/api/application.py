@@ -26,7 +26,8 @@ from ploti.server.api.ending import with_end
 from ploti.server.api.methods import with_methods
 from ploti.server.api.openapi import ANSWER, draw
 from ploti.server.api.params import check_request
-from ploti.server.api.problems import HANDLERS
+from ploti.server.api.plain_pages import with_plain_pages
+from ploti.server.api.problems import HANDLERS, NO_STORE
 from ploti.server.api.readiness import Readiness
 from ploti.server.api.repeats import Repeated, answer_again
 
@@ -58,7 +59,7 @@ def make_application(backend: Backend, *, version: str) -> ASGIApp:
         },
         before_request=check_request,
         exception_handlers={**HANDLERS, Repeated: answer_again},
-        response_headers={"cache-control": "no-store", "x-content-type-options": "nosniff"},
+        response_headers=NO_STORE,
         type_encoders={Instant: str},
         openapi_config=None,
         logging_config=None,
@@ -66,4 +67,4 @@ def make_application(backend: Backend, *, version: str) -> ASGIApp:
     )
     routes = [route for route in application.routes if isinstance(route, HTTPRoute)]
     document = encode(draw(routes, version=version))
-    return with_end(with_methods(application))
+    return with_end(with_plain_pages(with_methods(application), backend))

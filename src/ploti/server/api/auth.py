@@ -24,7 +24,7 @@ from ploti.server.membership.principal import ADMIN, Principal, Reader, require
 from ploti.server.membership.rights import PlanReading
 from ploti.server.ports.rows import AuditRow
 from ploti.server.ports.store import Transaction
-from ploti.server.service.authenticate import authenticate, key_digest
+from ploti.server.service.authenticate import authenticate_digest, key_digest
 from ploti.server.service.read_plans import read_all_plans, read_plans, with_plans
 
 T = TypeVar("T")
@@ -36,6 +36,9 @@ PERMISSION = "permission"
 
 OPEN = "open"
 """In a router's `opt`: it answers without a key too, where a workspace is public."""
+
+COUNTED = "ploti.counted"
+"""In a request's scope: it was counted against its key's limit already."""
 
 LONGEST_BODY = 1 << 20
 
@@ -60,9 +63,11 @@ class Caller:
     permission: str
     text: bytes = b""
 
-    async def read(self, work: Callable[[Transaction, Principal], T]) -> T:
+    async def read(
+        self, work: Callable[[Transaction, Principal], T], *, briefly: bool = False
+    ) -> T:
         """Admit the key and do work that only reads, over one consistent moment."""
-        return await self.backend.store.read(lambda tx: work(tx, self._admit(tx)))
+        return await self.backend.store.read(lambda tx: work(tx, self._admit(tx)), briefly=briefly)
 
     async def write(self, work: Callable[[Transaction, Principal], T]) -> T:
         """Admit the key and do work in one transaction, which keeps the staff's audit too.
@@ -124,7 +129,7 @@ class Caller:
 
     async def admit(self) -> Principal:
         """Who calls; raises Unauthenticated, or Forbidden where the permission is lacking."""
-        return await self.backend.store.read(self._admit)
+        return await self.backend.store.read(self._admit, briefly=True)
 
     async def look(self, work: Callable[[Transaction, Reader], T]) -> T:
         """Read what coverage and plan open; without a key what they open to public workspaces.
@@ -185,6 +190,7 @@ class Caller:
             message = await patience.wait(self.request.receive)
             if message["type"] != "http.request":
                 raise ClientGone("The body broke off")
+            patience.earn(len(message["body"]))
             more = message["more_body"]
             yield message["body"]
 
@@ -192,7 +198,6 @@ class Caller:
         """Return once the client has gone away; the body must have been read before."""
         while (await self.request.receive())["type"] != "http.disconnect":
             pass
-            patience.earn(len(message["body"]))
 
     async def _check_repeated(self, who: Principal) -> None:
         """Raise Repeated where this was done before, whatever became of what it names since."""
@@ -213,12 +218,7 @@ class Caller:
     def _admit(self, tx: Transaction) -> Principal:
         if self.key is None:
             raise Unauthenticated(_SEND_A_KEY)
-        now = self.backend.clock.now()
-        principal = authenticate(tx, self.key, now=now)
-        self.backend.limits.admitted(key_digest(self.key))
-        self.backend.uses.note(principal.key_id, at=now)
-        require(principal, self.permission)
-        return principal
+        return admit(tx, self.backend, key_digest(self.key), permission=self.permission)
 
     def _workspaces(self, tx: Transaction) -> tuple[WorkspaceId, ...]:
         if self.key is not None:
@@ -258,7 +258,8 @@ async def find_caller(request: HttpRequest, backend: NamedDependency[Backend]) -
         request.client.host if request.client else "",
         forwarded=",".join(request.headers.getall("x-forwarded-for", [])),  # proxies may add a line
     )
-    backend.limits.take(digest, address=address)
+    if COUNTED not in request.scope:
+        backend.limits.take(digest, address=address)
     return Caller(request, backend, key, permission_of(request.route_handler))
 
 
@@ -266,10 +267,29 @@ def _read_key(request: HttpRequest) -> str | None:
     header = request.headers.get("authorization")
     if header is None and OPEN in request.route_handler.opt:
         return None
-    found = _BEARER.fullmatch(header or "")
-    if found is None:
+    key = key_in(header or "")
+    if key is None:
         raise Unauthenticated(_SEND_A_KEY)
-    return found[1]
+    return key
+
+
+def key_in(header: str) -> str | None:
+    """The key in an `Authorization`; None where there is none."""
+    found = _BEARER.fullmatch(header)
+    return None if found is None else found[1]
+
+
+def admit(tx: Transaction, backend: Backend, digest: str, *, permission: str) -> Principal:
+    """Who calls with the key of this digest, in the transaction that does its work.
+
+    Raises Unauthenticated, or Forbidden where the permission is lacking.
+    """
+    now = backend.clock.now()
+    principal = authenticate_digest(tx, digest, now=now)
+    backend.limits.admitted(digest)
+    backend.uses.note(principal.key_id, at=now)
+    require(principal, permission)
+    return principal
 
 
 def describe_call(

@@ -60,7 +60,8 @@ async def list_events(
                 limit=limit,
                 types=wanted,
                 base=backend.base,
-            )
+            ),
+            briefly=not wanted,
         )
 
     if wait:

@@ -52,6 +52,10 @@ class RateLimits:
         if pause > 0:
             raise RateLimited("Too many requests: wait, then go on more slowly", retry_after=pause)
 
+    def take_known(self, digest: str) -> bool:
+        """Count a request of a key that is known; False, and not counted, where that cannot be."""
+        return self._keys.knows(digest) and self._keys.take(digest) == 0
+
     def admitted(self, digest: str) -> None:
         """Count what comes with this key for the key from now on."""
         self._keys.learn(digest)
@@ -70,21 +74,21 @@ class _Buckets:
 
     def learn(self, sender: str) -> None:
         if sender not in self._left:
-            self._keep(sender, float(BURST * self._rate))
+            self._keep(sender, float(BURST * self._rate), self._clock())
 
     def take(self, sender: str) -> float:
         """Seconds to wait until there is a token; 0 where one was taken."""
-        most = float(BURST * self._rate)
-        left, at = self._left.get(sender, (most, self._clock()))
-        left = min(most, left + (self._clock() - at) * self._rate)
+        now, most = self._clock(), float(BURST * self._rate)
+        left, at = self._left.get(sender, (most, now))
+        left = min(most, left + (now - at) * self._rate)
         if left < 1:
-            self._keep(sender, left)
+            self._keep(sender, left, now)
             return (1 - left) / self._rate
-        self._keep(sender, left - 1)
+        self._keep(sender, left - 1, now)
         return 0.0
 
-    def _keep(self, sender: str, left: float) -> None:
-        self._left[sender] = (left, self._clock())
+    def _keep(self, sender: str, left: float, now: float) -> None:
+        self._left[sender] = (left, now)
         self._left.move_to_end(sender)
         if len(self._left) > _REMEMBERED:
             self._left.popitem(last=False)

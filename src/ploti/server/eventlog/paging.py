@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ploti.errors import Expired, Fault, InvalidInput
 from ploti.model.ids import START, event_id, event_number
 from ploti.model.wire import Value
@@ -39,7 +41,7 @@ def reach(start: int, extent: Extent) -> int:
     return min(extent.last, start + WINDOW)
 
 
-def next_position(*, reached: int, kept: list[int], limit: int) -> int:
+def next_position(*, reached: int, kept: Sequence[int], limit: int) -> int:
     """The last position looked at: where the page is full, that of its last event (S-40)."""
     return kept[-1] if len(kept) == limit else reached
 

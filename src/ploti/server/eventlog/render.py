@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ploti.model.ids import DatasetId, SubscriptionId, event_id
+from ploti.model.ids import DatasetId, SubscriptionId, event_ids
 
 _REMEMBERED = 4096
 """Events that are not put together anew for each log: a release goes to many."""
@@ -27,33 +27,54 @@ class Body:
     data: str
 
 
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Events of a log in their order: the number of each, and its body."""
+
+    numbers: Sequence[int]
+    bodies: Sequence[Body]
+
+    def __iter__(self) -> Iterator[tuple[int, Body]]:
+        return zip(self.numbers, self.bodies, strict=True)
+
+
 def render(seq: int, *, subscription_id: SubscriptionId, body: Body, base: str) -> bytes:
     """The event number `seq` of a subscription as JSON; `base` is where the API is reached."""
-    return _text(seq, subscription_id, body, base).encode()
+    return render_list(Events((seq,), (body,)), subscription_id=subscription_id, base=base)
 
 
-def render_list(
-    events: Iterable[tuple[int, Body]], *, subscription_id: SubscriptionId, base: str
-) -> bytes:
-    """Events by their numbers, with commas between: each as `render` has it."""
-    return ",".join([_text(seq, subscription_id, body, base) for seq, body in events]).encode()
+def render_list(events: Events, *, subscription_id: SubscriptionId, base: str) -> bytes:
+    """Events with commas between: each as `render` has it."""
+    parts = map(_around_in(base).__getitem__, events.bodies)
+    texts = [
+        f'{{"id":"{event_id}{before}{subscription_id}{after}'
+        for event_id, (before, after) in zip(event_ids(events.numbers), parts, strict=True)
+    ]
+    return ",".join(texts).encode()
 
 
-def _text(seq: int, subscription_id: SubscriptionId, body: Body, base: str) -> str:
-    before, after = _around_subscription(body, base)
-    return f'{{"id":"{event_id(seq)}{before}{subscription_id}{after}'
-
-
-@lru_cache(_REMEMBERED)
-def _around_subscription(body: Body, base: str) -> tuple[str, str]:
+class _Around(dict[Body, tuple[str, str]]):
     """What is alike in all logs of an event: between its id and the subscription's, and behind."""
-    data, version = body.data, body.linked_version
-    if version is not None:
-        here = version_link(body.dataset_id, version, base=base)
-        schema = schema_link(body.dataset_id, version, base=base)
-        data = f'{data[:-1]},"links":{{"version":"{here}","schema":"{schema}"}}}}'
-    before = f'","type":"{body.type}","timestamp":"{body.at}","subscriptionId":"'
-    return before, f'","data":{data}}}'
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+
+    def __missing__(self, body: Body) -> tuple[str, str]:
+        data, version = body.data, body.linked_version
+        if version is not None:
+            here = version_link(body.dataset_id, version, base=self._base)
+            schema = schema_link(body.dataset_id, version, base=self._base)
+            data = f'{data[:-1]},"links":{{"version":"{here}","schema":"{schema}"}}}}'
+        before = f'","type":"{body.type}","timestamp":"{body.at}","subscriptionId":"'
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self[body] = found = before, f'","data":{data}}}'
+        return found
+
+
+@lru_cache
+def _around_in(base: str) -> _Around:
+    return _Around(base)
 
 
 def version_link(dataset_id: DatasetId, version: int, *, base: str) -> str:

@@ -24,7 +24,7 @@ from ploti.model.ids import (
 from ploti.model.wire import Instant
 from ploti.server.eventlog.drafts import Draft, Standing
 from ploti.server.eventlog.paging import Extent
-from ploti.server.eventlog.render import Body
+from ploti.server.eventlog.render import Events
 from ploti.server.membership.rights import Filing, Rights
 from ploti.server.ports.accounts import Answers, Audit, Keys, Members, PlanTables, Workspaces
 from ploti.server.ports.alerts import Alerts
@@ -424,7 +424,7 @@ class Log(Protocol):
         up_to: int,
         limit: int,
         types: frozenset[EventType],
-    ) -> list[tuple[int, Body]]:
+    ) -> Events:
         """Events between two positions, oldest first; no types means all."""
         ...
 
@@ -464,8 +464,12 @@ class Transaction:
 class Store(Protocol):
     """The database. Work is a plain function of a transaction and runs in a thread of the store."""
 
-    async def read(self, work: Callable[[Transaction], T]) -> T:
-        """Run work that only reads, over one consistent moment."""
+    async def read(self, work: Callable[[Transaction], T], *, briefly: bool = False) -> T:
+        """Run work that only reads, over one consistent moment.
+
+        What takes less than a way to a thread and back, and may be done twice, is done `briefly`:
+        in the caller's own thread, where the database is in this process.
+        """
         ...
 
     async def write(self, work: Callable[[Transaction], T]) -> T:

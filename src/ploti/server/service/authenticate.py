@@ -12,7 +12,12 @@ from ploti.server.ports.store import Transaction
 
 def authenticate(tx: Transaction, key: str, *, now: Instant) -> Principal:
     """The member behind a key; raises Unauthenticated for one that is not known, or has ended."""
-    principal = tx.keys.principal(key_digest(key), now=now)
+    return authenticate_digest(tx, key_digest(key), now=now)
+
+
+def authenticate_digest(tx: Transaction, digest: str, *, now: Instant) -> Principal:
+    """The same by what is stored of the key."""
+    principal = tx.keys.principal(digest, now=now)
     if principal is None:
         raise Unauthenticated(
             "This key is not known here, was revoked or has expired: check that it is whole, "

@@ -17,7 +17,7 @@ from ploti.server.deliver.answers import Result, Verdict, judge
 from ploti.server.deliver.health import after, is_failing
 from ploti.server.deliver.lanes import choose
 from ploti.server.deliver.naming import delivery_id
-from ploti.server.eventlog.paging import reach
+from ploti.server.eventlog.paging import next_position, reach
 from ploti.server.eventlog.render import Body, render
 from ploti.server.ports.measures import Meters
 from ploti.server.ports.outside import Clock, Ids, Poster, Sealer
@@ -131,7 +131,8 @@ def _waited(tx: Transaction, webhook: WebhookRow, row: DeliveryRow, *, base: str
     found = tx.log.page(
         webhook.subscription_id, after=seq - 1, up_to=seq, limit=1, types=frozenset()
     )
-    return _job(webhook, row, found[0][1], base=base, fresh=False) if found else None
+    jobs = [_job(webhook, row, body, base=base, fresh=False) for _, body in found]
+    return jobs[0] if jobs else None
 
 
 def _fresh(
@@ -154,7 +155,7 @@ def _fresh(
         _job(webhook, _first(webhook, seq, body, at=at), body, base=base, fresh=True)
         for seq, body in found
     ]
-    return jobs, found[-1][0] if len(found) == TURN_EVENTS else reached
+    return jobs, next_position(reached=reached, kept=found.numbers, limit=TURN_EVENTS)
 
 
 def _first(webhook: WebhookRow, seq: int, body: Body, *, at: Instant) -> DeliveryRow:

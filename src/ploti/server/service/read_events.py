@@ -46,6 +46,6 @@ def read_events(
     reached = reach(start, extent)
     found = tx.log.page(subscription_id, after=start, up_to=reached, limit=limit, types=types)
     events = render_list(found, subscription_id=subscription_id, base=base)
-    end = next_position(reached=reached, kept=[seq for seq, _ in found], limit=limit)
+    end = next_position(reached=reached, kept=found.numbers, limit=limit)
     text = b'{"events":[' + events + b'],"nextCursor":"' + event_id(end).encode() + b'"}'
     return EventPageText(text=text, cursor=start, next_cursor=end)

@@ -26,13 +26,14 @@ class Bodies:
 
     def of(self, numbers: Sequence[int], *, load: Load) -> list[Body]:
         """The bodies of these numbers, in their order; those not known are loaded."""
-        found = [*map(self._known.get, numbers)]
-        if None in found:
-            missing = [number for number in numbers if number not in self._known]
+        known = self._known
+        try:
+            return [*map(known.__getitem__, numbers)]
+        except KeyError:
+            missing = [number for number in numbers if number not in known]
             loaded = dict(load(missing))
             self._keep(loaded)
-            found = [body or loaded[number] for number, body in zip(numbers, found, strict=True)]
-        return [body for body in found if body is not None]
+            return [known.get(number) or loaded[number] for number in numbers]
 
     def _keep(self, loaded: dict[int, Body]) -> None:
         size = sum(len(body.data) for body in loaded.values())

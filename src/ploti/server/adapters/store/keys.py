@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from functools import lru_cache
 
 from sqlalchemy import Connection, RowMapping, insert, or_, select, tuple_, update
 
@@ -62,7 +63,7 @@ class SqlKeys:
             key_id=found[0],
             workspace_id=found[1],
             member_id=found[2],
-            permissions=frozenset(decode(found[3], list[str])),
+            permissions=_permissions(found[3]),
         )
 
     def lock(self, key_id: KeyId) -> None:
@@ -97,6 +98,11 @@ SELECT id, workspace_id, member_id, permissions, digest
 FROM api_key
 WHERE digest = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)
 """
+
+
+@lru_cache
+def _permissions(text: str) -> frozenset[str]:
+    return frozenset(decode(text, list[str]))
 
 
 def _listed(row: RowMapping) -> ListedKey:

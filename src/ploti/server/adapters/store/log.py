@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from msgspec import json
 from sqlalchemy import Connection, func, insert, literal, select, update
 from sqlalchemy.sql import ColumnElement
 
@@ -11,15 +12,17 @@ from ploti.model.event import EventType
 from ploti.model.ids import DatasetId, SubscriptionId, WorkspaceId
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.bodies import Bodies
-from ploti.server.adapters.store.dialect import is_postgres
+from ploti.server.adapters.store.dialect import is_postgres, list_of
 from ploti.server.adapters.store.driver import ask
 from ploti.server.adapters.store.tables import feed_body, feed_event, feed_log, membership
 from ploti.server.eventlog.drafts import Draft
 from ploti.server.eventlog.paging import Extent
-from ploti.server.eventlog.render import Body
+from ploti.server.eventlog.render import Body, Events
 
 _CHUNK = 500
 """Ids in one statement."""
+
+_NUMBERS = json.Decoder(list[int])
 
 
 class SqlLog:
@@ -74,14 +77,38 @@ class SqlLog:
         up_to: int,
         limit: int,
         types: frozenset[EventType],
-    ) -> list[tuple[int, Body]]:
+    ) -> Events:
         """Events between two positions, oldest first; no types means all."""
-        names = sorted(types)
-        only = _ONLY.format(types=_marks(names)) if names else ""
-        place = (subscription_id, after, up_to, *names, limit)
-        found = ask(self._connection, _POINTERS.format(only=only), place).fetchall()
+        run = (
+            None
+            if types
+            else self._run(subscription_id, after, min(max(up_to, after), after + limit))
+        )
+        if run is not None:
+            numbers = range(after + 1, after + 1 + len(run))
+            return Events(numbers, self._bodies.of(run, load=self._load))
+        found = self._pick(subscription_id, after, up_to, limit, sorted(types))
         bodies = self._bodies.of([body for _, body in found], load=self._load)
-        return [(seq, body) for (seq, _), body in zip(found, bodies, strict=True)]
+        return Events([seq for seq, _ in found], bodies)
+
+    def _run(self, log: SubscriptionId, after: int, up_to: int) -> list[int] | None:
+        """The bodies of all events between two positions; None where one is missing.
+
+        They come as one list in one row: with each row that it takes, a thread may have to wait
+        for the others.
+        """
+        statement = _RUN.format(list=list_of(self._connection))
+        ((text,),) = ask(self._connection, statement, (log, after, up_to, up_to - after))
+        bodies = _NUMBERS.decode(text or "[]")
+        return bodies if len(bodies) == up_to - after else None
+
+    def _pick(
+        self, log: SubscriptionId, after: int, up_to: int, limit: int, types: list[EventType]
+    ) -> list[tuple[int, int]]:
+        """Numbers and bodies of those events there are; no types means all."""
+        only = _ONLY.format(types=_marks(types)) if types else ""
+        place = (log, after, up_to, *types, limit)
+        return list(ask(self._connection, _POINTERS.format(only=only), place))
 
     def _load(self, numbers: Sequence[int]) -> Iterator[tuple[int, Body]]:
         rows = ask(self._connection, _BODIES.format(numbers=_marks(numbers)), numbers)
@@ -137,6 +164,13 @@ FROM subscription AS s JOIN feed_log AS l ON l.subscription_id = s.id
 WHERE s.id = ? AND s.workspace_id = ?
 """
 _LAST = select(feed_log.c.subscription_id, feed_log.c.last_seq)
+_RUN = """
+SELECT CAST({list}(body_id) AS TEXT) FROM (
+    SELECT body_id FROM feed_event
+    WHERE log = (SELECT log FROM feed_log WHERE subscription_id = ?) AND seq > ? AND seq <= ?
+    ORDER BY seq LIMIT ?
+) AS run
+"""
 _POINTERS = """
 SELECT e.seq, e.body_id FROM feed_event AS e
 WHERE e.log = (SELECT log FROM feed_log WHERE subscription_id = ?)

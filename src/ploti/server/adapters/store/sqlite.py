@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
@@ -12,8 +12,10 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from ploti.errors import ConfigError
+from ploti.server.adapters.store.at_once import PRIMARY, Busy, ReaderAtOnce
 from ploti.server.adapters.store.migrate import migrate
 from ploti.server.adapters.store.store import SqlStore
+from ploti.server.ports.store import Transaction
 
 T = TypeVar("T")
 
@@ -27,9 +29,6 @@ _CHECKPOINT = 8_000
 """Pages of the write-ahead log between checkpoints: releases to the same logs share the cost."""
 
 
-_PRIMARY = 0xFF
-"""The part of SQLite's codes that tells the kind."""
-
 _BROKEN = {
     sqlite3.SQLITE_NOTADB: "is no database",
     sqlite3.SQLITE_CORRUPT: "is a database that is damaged",
@@ -37,6 +36,8 @@ _BROKEN = {
 
 _READERS = 4
 """Threads that read, each over a connection."""
+
+_READS = ("query_only=ON",)
 
 
 class SqliteStore(SqlStore):
@@ -55,6 +56,21 @@ class SqliteStore(SqlStore):
             raise
         readers = open_readers(path, connections=_READERS)
         super().__init__(writer=writer, reader=readers, writers=1, readers=_READERS)
+        self._at_once = ReaderAtOnce(
+            _open(path, connections=1, begin=None, pragmas=_READS, patience=0), bodies=self._bodies
+        )
+
+    async def read(self, work: Callable[[Transaction], T], *, briefly: bool = False) -> T:
+        """Run work that only reads; what is brief is done here and now, if nothing is locked."""
+        if briefly:
+            with suppress(Busy):
+                return self._at_once.read(work)
+        return await super().read(work)
+
+    async def close(self) -> None:
+        """Finish what is under way and let the file go."""
+        self._at_once.close()
+        await super().close()
 
 
 def open_writer(path: str) -> Engine:
@@ -74,7 +90,7 @@ def open_writer(path: str) -> Engine:
 
 def open_readers(path: str, *, connections: int) -> Engine:
     """An engine whose transactions each see one moment and cannot write."""
-    return _open(path, connections=connections, begin="BEGIN", pragmas=("query_only=ON",))
+    return _open(path, connections=connections, begin="BEGIN", pragmas=_READS)
 
 
 def read_sqlite(path: str, work: Callable[[Connection], T]) -> T:
@@ -94,7 +110,7 @@ def readable(path: str) -> Iterator[None]:
         yield
     except (sqlite3.DatabaseError, DBAPIError) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
-        code = getattr(cause, "sqlite_errorcode", 0) & _PRIMARY
+        code = getattr(cause, "sqlite_errorcode", 0) & PRIMARY
         if code not in _BROKEN:
             raise
         raise ConfigError(
@@ -102,14 +118,21 @@ def readable(path: str) -> Iterator[None]:
         ) from error
 
 
-def _open(path: str, *, connections: int, begin: str, pragmas: tuple[str, ...]) -> Engine:
+def _open(
+    path: str,
+    *,
+    connections: int,
+    begin: str | None,
+    pragmas: tuple[str, ...],
+    patience: int = _PATIENCE,
+) -> Engine:
     engine = create_engine(
         URL.create("sqlite", database=path),
         poolclass=QueuePool,
         pool_size=connections,
         max_overflow=0,
         pool_reset_on_return=None,  # every connection comes back from an ended transaction
-        connect_args={"timeout": _PATIENCE, "check_same_thread": False},
+        connect_args={"timeout": patience, "check_same_thread": False},
     )
 
     @event.listens_for(engine, "connect")
@@ -121,6 +144,7 @@ def _open(path: str, *, connections: int, begin: str, pragmas: tuple[str, ...]) 
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+        if begin:
+            connection.exec_driver_sql(begin)
 
     return engine

@@ -57,8 +57,9 @@ class SqlStore:
         self._bodies = Bodies()
         self._bells: dict[Topic, list[Bell]] = {topic: [] for topic in Topic}
 
-    async def read(self, work: Callable[[Transaction], T]) -> T:
-        """Run work that only reads, over one consistent moment."""
+    async def read(self, work: Callable[[Transaction], T], *, briefly: bool = False) -> T:
+        """Run work that only reads, over one consistent moment, in a thread that reads."""
+        del briefly  # it saves nothing where a database is asked over a socket
         return await self._reading.run(lambda: self._read(work))
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
@@ -87,8 +88,7 @@ class SqlStore:
 
     def _read(self, work: Callable[[Transaction], T]) -> T:
         with self._readers.begin() as connection:
-            log = SqlLog(connection, bodies=self._bodies)
-            return work(_transaction(connection, log, SqlJobs(connection)))
+            return work(look(connection, bodies=self._bodies))
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
         with self._writer.begin() as connection:
@@ -113,9 +113,9 @@ class SqlStore:
                 bell()
 
 
-def look(connection: Connection) -> Transaction:
-    """The repositories over a connection that only reads, for who opens no store."""
-    return _transaction(connection, SqlLog(connection), SqlJobs(connection))
+def look(connection: Connection, *, bodies: Bodies | None = None) -> Transaction:
+    """The repositories over a connection that only reads, whoever begins its transactions."""
+    return _transaction(connection, SqlLog(connection, bodies=bodies), SqlJobs(connection))
 
 
 def _transaction(
