@@ -276,12 +276,13 @@ def destinations() -> str:
         "writes only what differs, so that indexes, grants, views and foreign keys stay. Where "
         "the columns change for good (a MAJOR schema version), the table is made anew: its grants "
         "go along, and views over it stop it with an error that lists them, unless "
-        "`--replace-views` has them made again over the new table. Foreign keys to it and row "
-        "security stop it too, for its dataset alone; indexes, triggers and grants on single "
-        "columns that you added are to be made again. A geometry has the SRID of its EPSG number "
-        "in every row (4326 for longitude and latitude); the column takes every kind, with Z and M "
-        "and without. What is synced goes into the first schema of the user's `search_path`; the "
-        "user needs `CREATE` on it and on the database.",
+        "`--replace-views` has them made again over the new table, materialized ones with their "
+        "indexes. Foreign keys to it and row security stop it too, for its dataset alone; indexes, "
+        "triggers and grants on single columns that you added are to be made again. An index of "
+        "your own may be unique: records exchange their values under it. A geometry has the SRID "
+        "of its EPSG number in every row (4326 for longitude and latitude); the column takes every "
+        "kind, with Z and M and without. What is synced goes into the first schema of the user's "
+        "`search_path`; the user needs `CREATE` on it and on the database.",
         "In SQLite a geometry is WKB, a boolean is 0 or 1, and what SQLite has no exact type for "
         "is text: `0.50`, `2026-01-31`, `2026-01-31T06:13:02.000Z` (six decimals where there are "
         "microseconds; no `Z` for a `datetime`, which has no zone). So texts of one column sort as "
@@ -302,11 +303,11 @@ def destinations() -> str:
         '`geopandas.read_parquet("copy/permits.parquet")`.',
         "## Names",
         "A name that a destination cannot hold gets another one there, once: it stays, whatever "
-        "comes later. A table whose name begins with `sqlite_` (in a GeoPackage also `gpkg_` or "
-        "`rtree_`) begins with `t_` in addition. In PostgreSQL a name of more than 63 bytes is cut "
-        "and ends with eight digits made from the whole of it, and a column called as one of "
-        "PostgreSQL's own (`ctid`, `xmin`, …) ends with `_`. The table `_ploti.names` there lists "
-        "such columns with both names.",
+        "comes later. In SQLite a table whose name begins with `sqlite_` or `_ploti_` (in a "
+        "GeoPackage also `gpkg_` or `rtree_`) begins with `t_` in addition. In PostgreSQL a name "
+        "of more than 63 bytes is cut and ends with eight digits made from the whole of it, and a "
+        "column called as one of PostgreSQL's own (`ctid`, `xmin`, …) ends with `_`. The table "
+        "`_ploti.names` there lists such columns with both names.",
         "## What sync records",
         "The schema `_ploti` of the same database has two tables, `subscriptions` and `datasets`: "
         "the cursor, and which version each table holds. In SQLite and GeoPackages they are "

@@ -305,13 +305,99 @@ def test_a_view_that_the_new_columns_do_not_carry_leaves_everything_as_it_was(
     assert synced.query(postgres_url, "SELECT count(*), count(half) FROM half") == [(2, 1)]
 
 
-def test_what_is_no_plain_view_is_not_made_again(feed: FakeFeed, postgres_url: str) -> None:
+def test_materialized_views_are_listed_and_made_again_with_their_indexes(
+    feed: FakeFeed, postgres_url: str
+) -> None:
     synced.sync(feed, postgres_url)
-    synced.execute(postgres_url, "CREATE MATERIALIZED VIEW kept AS SELECT name FROM permits")
+    synced.execute(
+        postgres_url,
+        """
+        CREATE VIEW names AS SELECT name FROM permits;
+        CREATE MATERIALIZED VIEW "It's kept" AS SELECT name FROM names;
+        CREATE UNIQUE INDEX once ON "It's kept" (name) WHERE name IS NOT NULL;
+        CREATE MATERIALIZED VIEW later AS SELECT name FROM permits WITH NO DATA;
+        COMMENT ON MATERIALIZED VIEW later IS 'mine';
+        GRANT SELECT ON "It's kept" TO PUBLIC;
+        """,
+    )
+    release(feed, {"rec_a": {"name": 1}}, RETYPED)
+    reason = str(synced.sync(feed, postgres_url).datasets[0].reason)
+    assert "later" in reason
+    assert '"It\'s kept"' in reason
+    assert synced.query(postgres_url, 'SELECT count(*) FROM "It\'s kept"') == [(2,)]
+    assert synced.sync(feed, postgres_url, replace_views=True).exit_status is ExitStatus.DONE
+    assert synced.query(postgres_url, 'SELECT name FROM "It\'s kept"') == [(1,)]
+    made = "SELECT indexdef FROM pg_indexes WHERE indexname = 'once'"
+    ((index,),) = synced.query(postgres_url, made)
+    assert index.startswith("CREATE UNIQUE INDEX")
+    assert index.endswith("WHERE (name IS NOT NULL)")
+    kept = synced.query(
+        postgres_url,
+        "SELECT obj_description(oid), relispopulated FROM pg_class WHERE relname = 'later'"
+        " UNION ALL SELECT relname, has_table_privilege('pg_monitor', oid, 'SELECT')"
+        " FROM pg_class WHERE relname = 'It''s kept'",
+    )
+    assert kept == [("mine", False), ("It's kept", True)]
+
+
+def test_what_is_no_view_is_not_made_again(feed: FakeFeed, postgres_url: str) -> None:
+    synced.sync(feed, postgres_url)
+    synced.execute(
+        postgres_url,
+        "CREATE TABLE log (name text);"
+        " CREATE RULE also AS ON DELETE TO log DO ALSO DELETE FROM permits",
+    )
     release(feed, {"rec_a": {"name": 1}}, RETYPED)
     result = synced.sync(feed, postgres_url, replace_views=True)
-    assert "kept cannot be made again" in str(result.datasets[0].reason)
-    assert synced.query(postgres_url, "SELECT count(*) FROM kept") == [(2,)]
+    assert "log cannot be made again" in str(result.datasets[0].reason)
+
+
+UNIQUE = {
+    "an index": "CREATE UNIQUE INDEX ON permits (name)",
+    "an expression": "CREATE UNIQUE INDEX ON permits (lower(name)) WHERE name <> ''",
+    "two columns": "ALTER TABLE permits ALTER units SET NOT NULL, ADD UNIQUE (units, name)",
+    "an exclusion": "ALTER TABLE permits ADD EXCLUDE (name WITH =)",
+}
+
+
+@pytest.mark.parametrize("unique", UNIQUE.values(), ids=UNIQUE.keys())
+@pytest.mark.parametrize("is_load", [False, True], ids=["by changes", "by a load"])
+def test_records_exchange_values_that_are_unique_by_their_owners_will(
+    postgres_url: str, unique: str, *, is_load: bool
+) -> None:
+    """And what refers to a record, and columns of one's own, stay as they are."""
+    feed = FakeFeed()
+    feed.join(PERMITS)
+    one, two = {"name": "1", "units": 1}, {"name": "2", "units": 1}
+    three = {"name": "3", "units": 1}
+    release(feed, {"rec_a": one, "rec_b": two, "rec_c": three})
+    synced.sync(feed, postgres_url)
+    synced.execute(
+        postgres_url,
+        f"{unique}; ALTER TABLE permits ADD note text UNIQUE; UPDATE permits SET note = name;"
+        "CREATE TABLE visits (permit text REFERENCES permits ON DELETE CASCADE);"
+        "INSERT INTO visits VALUES ('rec_a')",
+    )
+    reason = ResyncReason.RECORD_IDS_CHANGED if is_load else None
+    release(feed, {"rec_a": two, "rec_b": three, "rec_d": one}, reason=reason)
+    result = synced.sync(feed, postgres_url)
+    assert (result.datasets[0].reason, result.loads) == (None, int(is_load))
+    assert_equal(feed, postgres_url)
+    assert synced.query(postgres_url, "SELECT permit FROM visits") == [("rec_a",)]
+    notes = synced.query(postgres_url, "SELECT note FROM permits ORDER BY _ploti_record_id")
+    assert notes == [("1",), ("2",), (None,)]
+
+
+def test_values_that_are_twice_in_a_version_break_an_index_that_has_them_once(
+    feed: FakeFeed, postgres_url: str
+) -> None:
+    synced.sync(feed, postgres_url)
+    synced.execute(postgres_url, "CREATE UNIQUE INDEX once ON permits (name)")
+    release(feed, {"rec_a": ROW, "rec_b": {"name": "0012"}})
+    result = synced.sync(feed, postgres_url)
+    assert result.exit_status is ExitStatus.BEHIND
+    assert "once" in str(result.datasets[0].reason)
+    assert synced.query(postgres_url, "SELECT count(DISTINCT name) FROM permits") == [(2,)]
 
 
 def test_a_table_that_is_not_plotis_is_left_alone(feed: FakeFeed, postgres_url: str) -> None:

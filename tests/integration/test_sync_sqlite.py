@@ -137,13 +137,15 @@ def test_a_table_that_is_not_plotis_is_left_alone(feed: FakeFeed, file: Path) ->
     assert synced.query(file, "SELECT mine FROM permits") == []
 
 
-def test_a_name_that_sqlite_keeps_to_itself_is_another_one_there(file: Path) -> None:
-    feed = FakeFeed()
-    feed.join(DatasetId("ds_sqlite_stat1"))
-    feed.release(DatasetId("ds_sqlite_stat1"), make_schema(no="string"), {"rec_a": {"no": "1"}})
-    result = synced.sync(feed, file)
-    assert result.datasets[0].table == "t_sqlite_stat1"
-    assert synced.query(file, "SELECT no FROM t_sqlite_stat1") == [("1",)]
+@pytest.mark.parametrize("name", ["sqlite_stat1", "_ploti_datasets"])
+def test_a_name_that_is_kept_for_others_is_another_one_there(file: Path, name: str) -> None:
+    feed, dataset_id = FakeFeed(), DatasetId(f"ds_{name}")
+    feed.join(dataset_id)
+    for number in ("1", "2"):
+        feed.release(dataset_id, make_schema(no="string"), {"rec_a": {"no": number}})
+        result = synced.sync(feed, file)
+        assert (result.datasets[0].reason, result.datasets[0].table) == (None, f"t_{name}")
+        assert synced.query(file, f"SELECT no FROM t_{name}") == [(number,)]
 
 
 def test_a_reader_keeps_its_version_and_the_commit_waits_for_it(feed: FakeFeed, file: Path) -> None:

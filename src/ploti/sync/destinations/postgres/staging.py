@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from ploti.model.columns import RECORD_ID
 from ploti.model.sql import identifier
@@ -31,6 +32,12 @@ class Columns:
         """Record id and columns, as a list in SQL."""
         return ", ".join([_ID, *map(identifier, self.names)])
 
+    def only(self, names: Collection[str]) -> Columns:
+        """Those of them that have these names."""
+        pairs = zip(self.names, self.types, strict=True)
+        kept = [(name, kind) for name, kind in pairs if name in names]
+        return replace(self, names=[name for name, _ in kept], types=[kind for _, kind in kept])
+
     def make_sql(self, place: str, *, first: str = "") -> str:
         """What stands after CREATE [TEMP] TABLE."""
         pairs = zip(self.names, self.types, strict=True)
@@ -44,47 +51,50 @@ def stage_sql(columns: Columns, *, is_changes: bool) -> str:
     return f"CREATE TEMP TABLE {columns.make_sql(STAGE, first=first)} ON COMMIT DROP"
 
 
-def delete_missing_sql(place: str) -> str:
-    """Deletes the records that a staged snapshot has not."""
+def delete_sql(place: str, *, is_changes: bool) -> str:
+    """Deletes what staged changes say to delete, or what a staged snapshot has not."""
+    same = f"s.{_ID} = t.{_ID}"
+    if is_changes:
+        return f"DELETE FROM {place} AS t USING {STAGE} AS s WHERE {same} AND NOT s.{KEPT}"
+    return f"DELETE FROM {place} AS t WHERE NOT EXISTS (SELECT FROM {STAGE} AS s WHERE {same})"
+
+
+def let_go_sql(place: str, columns: Columns, *, is_changes: bool) -> str:
+    """Makes these columns null in the records that are to have another value there."""
+    nulls = ", ".join(f"{identifier(name)} = NULL" for name in columns.names)
+    kept = f" AND s.{KEPT}" if is_changes else ""
     return (
-        f"DELETE FROM {place} AS t WHERE NOT EXISTS"
-        f" (SELECT FROM {STAGE} AS s WHERE s.{_ID} = t.{_ID})"
+        f"UPDATE {place} AS t SET {nulls} FROM {STAGE} AS s"
+        f" WHERE s.{_ID} = t.{_ID} AND ({_differs(columns)}){kept}"
     )
 
 
-def delete_removed_sql(place: str) -> str:
-    """Deletes the records that staged changes say to delete."""
-    return f"DELETE FROM {place} AS t USING {STAGE} AS s WHERE s.{_ID} = t.{_ID} AND NOT s.{KEPT}"
+def merge_sql(place: str, columns: Columns, *, is_changes: bool) -> str:
+    """Writes the staged records that are to be kept; of a snapshot those that the table has not.
 
-
-def merge_snapshot_sql(place: str, columns: Columns) -> str:
-    """Writes those staged records that the table has not, or has otherwise."""
-    differs = " OR ".join(
-        f"{_cell('t', name, kind)} IS DISTINCT FROM {_cell('s', name, kind)}"
-        for name, kind in zip(columns.names, columns.types, strict=True)
-    )
-    return _merge_sql(
-        place,
-        columns,
-        f"LEFT JOIN {place} AS t ON t.{_ID} = s.{_ID}"
-        f" WHERE t.{_ID} IS NULL OR {differs or 'false'}",
-    )
-
-
-def merge_changes_sql(place: str, columns: Columns) -> str:
-    """Writes the records that staged changes say to keep."""
-    return _merge_sql(place, columns, f"WHERE s.{KEPT}")
-
-
-def _merge_sql(place: str, columns: Columns, which: str) -> str:
-    """A record that is there is updated, not deleted: what refers to it goes on referring to it."""
-    staged = ", ".join(f"s.{name}" for name in (_ID, *map(identifier, columns.names)))
-    taken = ", ".join(f"{name} = excluded.{name}" for name in map(identifier, columns.names))
-    done = f"UPDATE SET {taken}" if taken else "NOTHING"
+    A record that is there is updated, not deleted: what refers to it goes on referring to it.
+    """
+    names = list(map(identifier, columns.names))
+    staged = ", ".join(f"s.{name}" for name in (_ID, *names))
+    taken = ", ".join(f"{name} = excluded.{name}" for name in names)
+    which = f"WHERE s.{KEPT}" if is_changes else _unlike(place, columns)
     return (
         f"INSERT INTO {place} ({columns.listed}) SELECT {staged} FROM {STAGE} AS s {which}"
-        f" ON CONFLICT ({_ID}) DO {done}"
+        f" ON CONFLICT ({_ID}) DO {f'UPDATE SET {taken}' if taken else 'NOTHING'}"
     )
+
+
+def _unlike(place: str, columns: Columns) -> str:
+    """Of the staged records, those that the table has not, or has otherwise."""
+    return (
+        f"LEFT JOIN {place} AS t ON t.{_ID} = s.{_ID} WHERE t.{_ID} IS NULL OR {_differs(columns)}"
+    )
+
+
+def _differs(columns: Columns) -> str:
+    pairs = zip(columns.names, columns.types, strict=True)
+    differs = (f"{_cell('t', *each)} IS DISTINCT FROM {_cell('s', *each)}" for each in pairs)
+    return " OR ".join(differs) or "false"
 
 
 def _cell(side: str, name: str, kind: str) -> str:

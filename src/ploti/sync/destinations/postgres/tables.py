@@ -15,6 +15,7 @@ from ploti.sync.destination import TableError
 from ploti.sync.destinations.postgres import staging, values
 from ploti.sync.destinations.postgres.digest import buckets_sql, in_buckets_sql
 from ploti.sync.destinations.postgres.faults import said_of_the_table
+from ploti.sync.destinations.postgres.merging import merge
 from ploti.sync.destinations.postgres.names import Names
 from ploti.sync.destinations.postgres.replacing import replaced
 from ploti.sync.destinations.postgres.staging import STAGE, Columns
@@ -65,8 +66,7 @@ class Tables:
             if stays and (not exactly or len(have) == len(schema.columns) + 1):
                 columns = self._stored(schema, names, have)
                 self._stage(schema, columns, file, is_changes=False)
-                self._wire.run(staging.delete_missing_sql(place))
-                self._wire.run(staging.merge_snapshot_sql(place, columns))
+                merge(self._wire, place, columns, is_changes=False)
                 return
             columns = self._declared(schema, names)
             with replaced(self._wire, place, table, replace_views=self._replace_views) as new:
@@ -84,8 +84,7 @@ class Tables:
                 )
             columns = self._stored(schema, names, have)
             self._stage(schema, columns, file, is_changes=True)
-            self._wire.run(staging.delete_removed_sql(place))
-            self._wire.run(staging.merge_changes_sql(place, columns))
+            merge(self._wire, place, columns, is_changes=True)
 
     def add_columns(self, table: str, columns: Sequence[AddedColumn]) -> None:
         """Add columns, null in every row; one that is there already is emptied."""

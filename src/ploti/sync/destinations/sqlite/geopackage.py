@@ -100,7 +100,7 @@ class GeoPackage(Layout):
     """Tables that are layers; a geometry stands behind a header, and a table has a row number."""
 
     kind = "gpkg"
-    own_names = ("sqlite_", "gpkg_", "rtree_")
+    own_names = (*Layout.own_names, "gpkg_", "rtree_")
     identity = (
         '"_ploti_fid" INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT',
         '"_ploti_record_id" TEXT NOT NULL UNIQUE',
@@ -133,10 +133,13 @@ class GeoPackage(Layout):
     def pack(self, schema: Schema, rows: Iterable[Row]) -> Iterable[Row]:
         """Put a header before each geometry."""
         places, srs_id = _places(schema), _system(schema)[1]
+        full, empty = (_HEADER.pack(b"GP", 0, 1 | flag, srs_id) for flag in (0, _EMPTY))
         for row in rows:
             cells = list(row)
             for place in places:
-                cells[place] = _packed(cells[place], srs_id)
+                geometry = cells[place]
+                if isinstance(geometry, bytes):
+                    cells[place] = (empty if wkb.is_empty(geometry) else full) + geometry
             yield tuple(cells)
 
     def unpack(self, schema: Schema, rows: list[Row]) -> list[Row]:
@@ -220,13 +223,6 @@ def _system(schema: Schema) -> tuple[str, int, str, int, str]:
 def _places(schema: Schema) -> list[int]:
     """Where a row, which begins with its record id, has geometries."""
     return [at for at, each in enumerate(schema.columns, start=1) if each.type == "geometry"]
-
-
-def _packed(geometry: object, srs_id: int) -> object:
-    if not isinstance(geometry, bytes):
-        return geometry
-    flags = 1 | (_EMPTY if wkb.is_empty(geometry) else 0)
-    return _HEADER.pack(b"GP", 0, flags, srs_id) + geometry
 
 
 def _unpacked_rows(rows: Iterable[Row], places: list[int]) -> Iterator[Row]:

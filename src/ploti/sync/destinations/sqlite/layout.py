@@ -21,7 +21,7 @@ class Layout:
     kind = "sqlite"
     """What addresses begin with."""
 
-    own_names: tuple[str, ...] = ("sqlite_",)
+    own_names: tuple[str, ...] = ("sqlite_", "_ploti_")
     """What the names of no table of records may begin with."""
 
     identity: tuple[str, ...] = ('"_ploti_record_id" TEXT NOT NULL PRIMARY KEY',)

@@ -8,6 +8,12 @@ from collections.abc import Iterator
 Bounds = tuple[float, float, float, float]
 """Least and greatest x, then least and greatest y."""
 
+_POINTS = {
+    b"\x01\x01\x00\x00\x00": struct.Struct("<5x2d"),
+    b"\x00\x00\x00\x00\x01": struct.Struct(">5x2d"),
+}
+"""How a point of two coordinates begins, and where they are: most geometries are such."""
+
 _POINT = 1
 _LINES = {2, 8}
 _AREAS = {3, 17}
@@ -15,11 +21,17 @@ _AREAS = {3, 17}
 
 def is_empty(wkb: bytes) -> bool:
     """Whether it has no point at all; one whose coordinates are NaN is none."""
+    if wkb[:5] in _POINTS:
+        return bounds(wkb) is None
     return next(_runs(wkb), None) is None
 
 
 def bounds(wkb: bytes) -> Bounds | None:
     """The rectangle round all points, None where there are none."""
+    point = _POINTS.get(wkb[:5])
+    if point is not None and len(wkb) >= point.size:
+        x, y = point.unpack_from(wkb)
+        return None if x != x else (x, x, y, y)  # noqa: PLR0124 - NaN is not itself
     runs = list(_runs(wkb))
     if not runs:
         return None
