@@ -178,10 +178,48 @@ def test_a_backup_over_postgresql_has_the_same_rows_and_files(
         assert again.push("ds_a", AFTER)["version"] == 1004
     assert len(events["events"]) == 4
     recovered = done("admin", "recover", "--data", tmp_path / "data", **settings)
+    assert "has the rows" not in recovered
     assert "1 log was raised by 1000000: " in recovered
     assert "1 dataset was raised by 1000: " in recovered
     with Server(tmp_path / "data", settings=settings) as server:
         assert server.push("ds_a", AFTER)["version"] == 1004
+
+
+def test_a_backup_of_sqlite_goes_into_an_empty_database_of_postgresql(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    """With all that was in it: keys, logs that go on, files, and webhooks' secrets."""
+    archive = tmp_path / "backup.tar"
+    with Server(tmp_path / "data", settings={"PLOTI_ALLOW_NETWORKS": "127.0.0.0/8"}) as server:
+        server.declare("ds_a", key=["id"])
+        log = server.subscribe("ds_a")
+        for content in (FIRST, *LATER):
+            server.push("ds_a", content)
+        body = {"url": "http://127.0.0.1:9/h", "subscriptionId": log.rpartition("/")[2]}
+        hook = server.request("POST", "/v1/webhooks", json=body).json()
+        done("backup", archive, "--data", server.data)
+    restored = unpack(archive, tmp_path / "restored")
+    restored.chmod(0o700)
+    secrets = f"{'n' * 32},{(restored / 'secret').read_text()}"
+    settings = {"PLOTI_DATABASE_URL": postgres_url, "PLOTI_SECRET_KEYS": secrets}
+    recovered = done("admin", "recover", "--data", restored, **settings)
+    assert "has the rows of the folder's ploti.db" in recovered
+    assert "1 log was raised by 1000000: " in recovered
+    assert "has the rows" not in done("admin", "recover", "--data", restored, **settings)
+    shutil.copy(tmp_path / "data" / "keys", restored / "keys")
+    more = {"PLOTI_ALLOW_NETWORKS": "127.0.0.0/8"}
+    with Server(restored, settings=settings | more) as again:
+        files = again.get("/v1/feeds/datasets/ds_a/versions/3").json()["files"]
+        assert again.http.get(files["snapshot"][0]["url"]).status_code == 200
+        tested = again.request("POST", f"/v1/webhooks/{hook['id']}/test").json()
+        assert tested["attempts"][0]["error"], "it was signed, and nobody is there"
+        again.declare("ds_b", key=["id"])
+        other = again.subscribe("ds_b")
+        assert again.push("ds_a", AFTER)["version"] == 2004
+        newest = again.get(f"{log}/manifest").json()["eventCursor"]
+        assert newest == "evt_000002000005"
+        assert len(again.get(f"{other}/events").json()["events"]) == 1
+    assert "Nothing is wrong" in done("doctor", "--data", restored, **settings)
 
 
 def test_a_backup_never_replaces_a_file_and_needs_a_servers_folder(tmp_path: Path) -> None:
@@ -225,7 +263,7 @@ def test_what_is_done_offline_is_one_document_with_json(tmp_path: Path, postgres
     gone.unlink()
     recovered = document("admin", "recover", "--data", restored)
     missing = [str(gone.relative_to(restored / "blobs"))]
-    assert recovered == {"logs": 1, "datasets": 1, "missing": missing}
+    assert recovered == {"filled": False, "logs": 1, "datasets": 1, "missing": missing}
 
 
 def test_migrate_says_what_it_would_do_and_does_it(tmp_path: Path, postgres_url: str) -> None:
@@ -255,16 +293,19 @@ def test_doctor_names_each_thing_that_is_wrong_and_what_to_do(tmp_path: Path) ->
         next((server.data / "blobs" / "datasets").rglob("*.parquet")).unlink()
         found = ploti(
             *("doctor", "--data", server.data),
-            PLOTI_PUBLIC_URL="http://feeds.example.org",
+            PLOTI_PUBLIC_URL="http://feeds.invalid",
             PLOTI_ALLOW_NETWORKS="0.0.0.0/0",
             PLOTI_FILE_ROOTS="/no/such/folder",
             PLOTI_BUILD_MEMORY="900TiB",
+            PLOTI_MIN_FREE="900TiB",
         )
     assert found.returncode == 1
     for said in (
         "chmod 700",
         "files are missing, such as",
+        "of PLOTI_MIN_FREE: make room",
         "PLOTI_PUBLIC_URL: keys go to",
+        "PLOTI_PUBLIC_URL: http://feeds.invalid/healthz does not answer",
         "PLOTI_ALLOW_NETWORKS: 0.0.0.0/0",
         "PLOTI_FILE_ROOTS: /no/such/folder",
         "PLOTI_BUILD_MEMORY",
@@ -274,6 +315,20 @@ def test_doctor_names_each_thing_that_is_wrong_and_what_to_do(tmp_path: Path) ->
     broken = ploti("doctor", "--data", tmp_path / "data")
     assert broken.returncode == 1
     assert "is no database" in broken.stdout
+
+
+def test_doctor_looks_whether_a_server_that_runs_is_reached_at_its_public_address(
+    tmp_path: Path,
+) -> None:
+    """Where none runs there is nobody to answer: that is not what is wrong."""
+    with Server(tmp_path / "other") as other, Server(tmp_path / "data") as server:
+        found = done("doctor", "--data", server.data, PLOTI_PUBLIC_URL=server.url)
+        assert "Nothing is wrong" in found
+        elsewhere = ploti("doctor", "--data", server.data, PLOTI_PUBLIC_URL=f"{other.url}/feeds")
+        assert elsewhere.returncode == 1
+        assert "/feeds/healthz answers 404, but not as ploti" in elsewhere.stdout
+        url = server.url
+    assert "Nothing is wrong" in done("doctor", "--data", server.data, PLOTI_PUBLIC_URL=url)
 
 
 @pytest.mark.parametrize("kind", ["none", "damaged"])

@@ -79,7 +79,8 @@ as it should."""
 _RECOVER = """Make a restored server's data ready, the last step of a restore.
 
 Numbers given since the backup are not known any more: all are raised over them, so that none is \
-given twice. Subscribers are told that their cursors have expired, and load once."""
+given twice. Subscribers are told that their cursors have expired, and load once. With \
+PLOTI_DATABASE_URL an empty database gets the rows of the unpacked archive first."""
 _SYNC = """Bring tables of your own in step with a subscription, once or for as long as it runs.
 
 Each dataset becomes a table named after its id without ds_, with its records' columns and \

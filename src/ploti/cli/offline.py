@@ -51,7 +51,8 @@ def recover(*, data: Path, json: Json = False) -> None:
     """Make a restored server's data ready, the last step of a restore.
 
     Numbers given since the backup are not known any more: all are raised over them, so that none is
-    given twice. Subscribers are told that their cursors have expired, and load once.
+    given twice. Subscribers are told that their cursors have expired, and load once. With
+    PLOTI_DATABASE_URL an empty database gets the rows of the unpacked archive first.
 
     Parameters
     ----------
@@ -118,6 +119,8 @@ def doctor(*, data: Path, json: Json = False) -> ExitStatus:
 def _say_restored(restored: Restored) -> None:
     from ploti.server.service.recover_numbers import EVENTS, VERSIONS
 
+    if restored.filled:
+        _say("The database, which was empty, has the rows of the folder's ploti.db now")
     logs, datasets = _were(restored.logs, "log"), _were(restored.datasets, "dataset")
     _say(f"{logs} raised by {EVENTS}: every older cursor has expired")
     _say(f"{datasets} raised by {VERSIONS}: the next version of each is loaded")

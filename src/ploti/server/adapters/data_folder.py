@@ -61,6 +61,15 @@ class DataFolder:
         finally:
             os.close(descriptor)
 
+    def is_locked(self) -> bool:
+        """Whether a server runs on the folder."""
+        with (self.path / _LOCK).open() as opened:
+            try:
+                fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            return False
+
     def secret(self, make: Callable[[], str]) -> bytes:
         """The server's secret, which is made once and kept for good."""
         file = self.path / _SIGNING

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
+import httpx2
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -27,8 +28,11 @@ from ploti.server.settings import Settings
 
 Findings = Iterator[str]
 
-_LEAST_FREE = 1 << 30
 _OFF = timedelta(seconds=5)
+_PATIENCE = 5
+"""Seconds that the public address may take to answer."""
+
+_HEALTHY = '{"status":"ok"}'
 _OPEN_TO_ALL = 8
 """A network with fewer fixed bits than this is no network of one's own."""
 
@@ -37,22 +41,26 @@ def examine(settings: Settings) -> list[str]:
     """Look at everything, and give each thing that is wrong, with what to do about it."""
     folder = find_folder(settings)
     return [
-        *_folder(folder),
+        *_folder(folder, least_free=settings.min_free),
         *_machine(settings),
         *_addresses(settings),
+        *(_reached(settings.public_url) if settings.public_url and folder.is_locked() else ()),
         *_database(settings, folder),
     ]
 
 
-def _folder(folder: DataFolder) -> Findings:
+def _folder(folder: DataFolder, *, least_free: int) -> Findings:
     if folder.path.stat().st_mode & 0o077:
         yield f"{folder.path} is open to other users of this machine: chmod 700 {folder.path}"
     for path in (folder.path, folder.blobs, folder.work):
         if path.exists() and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
             yield f"{path} cannot be written to: give it to the user that runs ploti"
     free = shutil.disk_usage(folder.path).free
-    if free < _LEAST_FREE:
-        yield f"{folder.path} has {free >> 20} MiB left on its disk: make room for 1 GiB"
+    if free < least_free:
+        yield (
+            f"{folder.path} has {free >> 20} MiB left on its disk, and checks wait for the "
+            f"{least_free >> 20} MiB of PLOTI_MIN_FREE: make room"
+        )
 
 
 def _machine(settings: Settings) -> Findings:
@@ -79,6 +87,24 @@ def _addresses(settings: Settings) -> Findings:
             )
 
 
+def _reached(url: str) -> Findings:
+    """Whether the server that runs now is reached at the address that links name."""
+    try:
+        answer = httpx2.get(f"{url}/healthz", timeout=_PATIENCE)
+        wrong = "" if _HEALTHY in answer.text else f"answers {answer.status_code}, but not as ploti"
+    except httpx2.HTTPError as error:
+        wrong = f"does not answer ({_line_of(error)})"
+    if wrong:
+        yield (
+            f"PLOTI_PUBLIC_URL: {url}/healthz {wrong}: have what stands in front hand it on to "
+            "this server, or name the address that does"
+        )
+
+
+def _line_of(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 def _is_here(url: str) -> bool:
     host = url.split("//", 1)[1].partition("/")[0]
     return host.startswith(("localhost", "127.", "[::1]"))
@@ -96,8 +122,7 @@ def _database(settings: Settings, folder: DataFolder) -> Findings:
     except PlotiError as error:
         yield error.detail
     except (SQLAlchemyError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        yield f"the database cannot be read ({reason}): put back the one of a backup"
+        yield f"the database cannot be read ({_line_of(error)}): put back the one of a backup"
 
 
 def _contents(settings: Settings, folder: DataFolder, connection: Connection) -> list[str]:

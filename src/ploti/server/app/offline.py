@@ -11,7 +11,13 @@ from ploti.errors import ConfigError, PlotiError
 from ploti.model.wire import Value
 from ploti.server.adapters.archive import link_tree, remove_tree, write_archive
 from ploti.server.adapters.data_folder import DataFolder, FolderMark, mark_text
-from ploti.server.adapters.store import blobs_of, copy_postgres, copy_sqlite, pending
+from ploti.server.adapters.store import (
+    blobs_of,
+    copy_postgres,
+    copy_sqlite,
+    fill_postgres,
+    pending,
+)
 from ploti.server.app.stores import open_store, read_database
 from ploti.server.ports.outside import Given
 from ploti.server.service.recover_numbers import recover_numbers
@@ -23,8 +29,12 @@ Say = Callable[[str], None]
 
 
 class Restored(Value, kw_only=True):
-    """How many logs and datasets were raised, and which files of the database are missing."""
+    """How many logs and datasets were raised, and which files of the database are missing.
 
+    `filled` says that an empty database of PostgreSQL got the rows of the folder's own first.
+    """
+
+    filled: bool
     logs: int
     datasets: int
     missing: list[str]
@@ -58,10 +68,18 @@ def backup(settings: Settings, file: Path) -> int:
 
 
 def recover(settings: Settings) -> Restored:
-    """Raise all numbers over those that were given since the backup: a restore's last step."""
+    """Raise all numbers over those that were given since the backup: a restore's last step.
+
+    What was unpacked for a server on PostgreSQL goes into its database first, where that is empty.
+    """
     folder = find_folder(settings)
     with folder.locked():
-        return asyncio.run(_recover(settings, folder))
+        filled = (
+            settings.database_url is not None
+            and folder.database.exists()
+            and fill_postgres(settings.database_url, out_of=folder.database)
+        )
+        return asyncio.run(_recover(settings, folder, filled=filled))
 
 
 def migrate(settings: Settings, *, dry_run: bool, say: Say) -> list[str]:
@@ -107,7 +125,7 @@ def _members(folder: DataFolder, work: Path, names: list[str]) -> Iterator[tuple
         yield f"blobs/{name}", work / "blobs" / name
 
 
-async def _recover(settings: Settings, folder: DataFolder) -> Restored:
+async def _recover(settings: Settings, folder: DataFolder, *, filled: bool) -> Restored:
     store, mark = open_store(settings, folder), FolderMark(folder)
     try:
         before = mark.read()
@@ -120,4 +138,4 @@ async def _recover(settings: Settings, folder: DataFolder) -> Restored:
         await store.close()
         mark.close()
     missing = sorted(name for name in blobs if not (folder.blobs / name).exists())
-    return Restored(logs=done.logs, datasets=done.datasets, missing=missing)
+    return Restored(filled=filled, logs=done.logs, datasets=done.datasets, missing=missing)

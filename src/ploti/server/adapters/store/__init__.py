@@ -1,6 +1,11 @@
 """Adapter: the store over SQL, by SQLAlchemy Core: SQLite in the folder, or PostgreSQL."""
 
-from ploti.server.adapters.store.copying import blobs_of, copy_postgres, copy_sqlite
+from ploti.server.adapters.store.copying import (
+    blobs_of,
+    copy_postgres,
+    copy_sqlite,
+    fill_postgres,
+)
 from ploti.server.adapters.store.migrate import pending
 from ploti.server.adapters.store.postgres import PostgresStore, read_postgres
 from ploti.server.adapters.store.sqlite import SqliteStore, read_sqlite
@@ -13,6 +18,7 @@ __all__ = [
     "blobs_of",
     "copy_postgres",
     "copy_sqlite",
+    "fill_postgres",
     "look",
     "pending",
     "read_postgres",

@@ -145,10 +145,29 @@ def read_postgres(url: str, work: Callable[[Connection], T]) -> T:
         with engine.begin() as connection:
             return work(connection)
     except OperationalError as error:
-        reason = str(error.orig).strip().splitlines()[0]
-        raise ConfigError(f"PLOTI_DATABASE_URL: {reason}") from None
+        raise _unreachable(error) from None
     finally:
         engine.dispose()
+
+
+def write_postgres(url: str, work: Callable[[Connection], T]) -> T:
+    """Run work in one transaction over a database, which is migrated first.
+
+    Raises ConfigError where the database cannot be reached or used.
+    """
+    engine = _open(url, connections=1, reads=False)
+    try:
+        _prepare(engine)
+        with engine.begin() as connection:
+            return work(connection)
+    except OperationalError as error:
+        raise _unreachable(error) from None
+    finally:
+        engine.dispose()
+
+
+def _unreachable(error: OperationalError) -> ConfigError:
+    return ConfigError(f"PLOTI_DATABASE_URL: {str(error.orig).strip().splitlines()[0]}")
 
 
 def _prepare(writer: Engine) -> None:
