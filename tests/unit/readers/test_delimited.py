@@ -38,8 +38,25 @@ def test_a_declared_encoding_is_the_one_that_is_read(tmp_path: Path, encoding: s
     assert found.column("t") == ["Größe"]
 
 
-def test_utf_16_is_told_by_its_mark(tmp_path: Path) -> None:
-    assert read_text(tmp_path, "id,t\n1,Größe\n", encoding="utf-16").column("t") == ["Größe"]
+@pytest.mark.parametrize("marked", ["utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("declared", [None, "cp1252"])
+def test_unicode_is_told_by_its_mark_whatever_was_declared(
+    tmp_path: Path, marked: str, declared: str | None
+) -> None:
+    path = tmp_path / "given.csv"
+    path.write_bytes("id,t\n1,Größe\n".encode(marked))
+    found = read(DelimitedReader(), path, tmp_path, source={"encoding": declared})
+    assert found.rows == [{"id": "1", "t": "Größe"}]
+
+
+@pytest.mark.parametrize("line", ["sep=,", "sep=;", "SEP=\t"])
+def test_a_line_that_names_the_separator_has_no_names_of_columns(tmp_path: Path, line: str) -> None:
+    separator = line[-1]
+    text = f"{line}\nid{separator}t\n1{separator}a\n"
+    with pytest.raises(SourceError, match="line 1 names the separator"):
+        read_text(tmp_path, text, delimiter=separator)
+    found = read_text(tmp_path, text, delimiter=separator, header_row=2)
+    assert found.rows == [{"id": "1", "t": "a"}]
 
 
 def test_text_in_another_encoding_than_the_declared_one_is_refused(tmp_path: Path) -> None:

@@ -50,6 +50,30 @@ def test_a_collection_without_features_is_an_empty_table(tmp_path: Path) -> None
     assert (found.rows, found.table.rows, found.kinds) == ([], 0, {})
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"exceededTransferLimit": True},
+        {"properties": {"exceededTransferLimit": True}},
+        {"numberMatched": 9, "numberReturned": 1},
+        {"totalFeatures": 9},
+        {"links": [{"rel": "self", "href": "/1"}, {"rel": "next", "href": "/2"}]},
+    ],
+)
+def test_one_page_of_a_service_is_not_taken_for_all_of_it(
+    beside: dict[str, object], tmp_path: Path
+) -> None:
+    whole = {"type": "FeatureCollection", "features": [feature()]}
+    for text in (whole | beside, beside | whole):
+        assert "more" in (said := refusal(json.dumps(text).encode(), tmp_path)) or "of 9" in said
+
+
+def test_a_service_that_gave_all_of_it_may_say_so(tmp_path: Path) -> None:
+    said = {"numberMatched": 1, "totalFeatures": "unknown", "links": [{"rel": "self"}]}
+    text = {"type": "FeatureCollection", "features": [feature()]} | said
+    assert len(read(json.dumps(text).encode(), tmp_path).rows) == 1
+
+
 def test_numbers_keep_their_text_and_kinds_are_those_of_json(tmp_path: Path) -> None:
     text = (
         b'{"type":"FeatureCollection","features":[{"type":"Feature","geometry":null,"properties":'

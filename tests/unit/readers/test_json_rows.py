@@ -68,6 +68,31 @@ def test_an_object_may_hold_the_rows_among_other_members(tmp_path: Path) -> None
     assert read_json(tmp_path, text).column("a") == ["1", "2"]
 
 
+@pytest.mark.parametrize(
+    ("beside", "reason"),
+    [
+        ('"exceededTransferLimit": true', "says that it has more than these 1 rows"),
+        ('"numberMatched": 7', r"gave 1 rows of 7 that it has \(numberMatched\)"),
+        ('"next": "https://x/?page=2"', r"an address of more \('https://x/\?page=2'\)"),
+        ('"@odata.nextLink": "https://x/2"', "it is one page"),
+        ('"links": {"next": "/p/2"}', "it is one page"),
+    ],
+)
+def test_one_page_of_a_source_is_not_taken_for_all_of_it(
+    tmp_path: Path, beside: str, reason: str
+) -> None:
+    with pytest.raises(SourceError, match=reason):
+        read_json(tmp_path, f'{{"data":[{{"a":1}}],{beside}}}')
+
+
+def test_a_text_that_says_it_is_whole_is_read_and_so_is_a_column_called_next(
+    tmp_path: Path,
+) -> None:
+    beside = '"exceededTransferLimit":false,"numberMatched":1,"next":null,"links":{"self":"/p/1"}'
+    found = read_json(tmp_path, f'{{{beside},"data":[{{"next":"/p/2"}}]}}')
+    assert found.column("next") == ["/p/2"]
+
+
 def test_of_two_lists_of_objects_one_has_to_be_declared(tmp_path: Path) -> None:
     text = '{"people":[{"a":1}],"places":[{"b":2}]}'
     with pytest.raises(SourceError, match=r"'people' and 'places' .* source.layer"):

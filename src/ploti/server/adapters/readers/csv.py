@@ -115,6 +115,11 @@ def _header(block: Block, found: Structure) -> list[str]:
     except csv.Error as error:
         raise SourceError(f"the header cannot be names of columns: {error}") from None
     check_width(len(names))
+    if names[0].lower().startswith("sep=") and len("".join(names)) <= len("sep=") + 1:
+        raise SourceError(
+            "line 1 names the separator, as for Excel, and no columns: declare"
+            " source: {format: csv, header_row: 2}"
+        )
     for separator, (kind, written) in _OTHER_SEPARATORS.items():
         if len(names) == 1 and separator in names[0]:
             raise SourceError(

@@ -16,12 +16,18 @@ from ploti.server.adapters.readers.set_aside import values_of_any_length, write_
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawTable
 
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MARKS = {  # the longer first: one begins as another does
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8",
+}
 _TAB = "\t"
 
 
 class DelimitedReader:
-    """CSV, with `encoding`, `delimiter` and `header_row` obeyed; UTF-16 is told by its mark."""
+    """CSV, with `encoding`, `delimiter` and `header_row` obeyed; a mark tells Unicode."""
 
     format = "csv"
     _delimiter = ","
@@ -74,15 +80,15 @@ class TsvReader(DelimitedReader):
 
 
 def _encoding(path: str, declared: str | None) -> str | None:
-    """The encoding of a file that is not in UTF-8."""
-    if declared:
-        try:
-            name = codecs.lookup(declared).name
-        except LookupError:
-            raise SourceError(f"source.encoding '{declared}' is not known") from None
-        return None if name == "utf-8" else name
+    """The encoding of a file that is not in UTF-8: by its mark, or else the declared one."""
     with Path(path).open("rb") as file:
-        return "utf-16" if file.read(2) in _UTF_16 else None
+        head = file.read(4)
+    marked = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
+    try:
+        name = codecs.lookup(marked or declared or "utf-8").name
+    except LookupError:
+        raise SourceError(f"source.encoding '{declared}' is not known") from None
+    return None if name == "utf-8" else name
 
 
 def _rewrite(

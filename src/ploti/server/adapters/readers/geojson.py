@@ -11,6 +11,7 @@ import msgspec
 from ploti.errors import SourceError
 from ploti.server.adapters.readers.crs_names import from_geojson
 from ploti.server.adapters.readers.geojson_geometry import is_degrees, to_wkb, type_name
+from ploti.server.adapters.readers.json_beside import refuse_page
 from ploti.server.adapters.readers.json_columns import GEOMETRY, Columns, Number, Parts, Row
 from ploti.server.adapters.readers.json_mending import mend
 from ploti.server.adapters.readers.json_repeats import find_repeated
@@ -117,6 +118,7 @@ class _Reading:
                     ) from None
         self._flush()
         self._parts.close()
+        refuse_page(self._members, rows=self._count)
 
     def table(self) -> RawTable:
         """The table that was read."""

@@ -10,6 +10,7 @@ from typing import BinaryIO
 import msgspec
 
 from ploti.errors import SourceError
+from ploti.server.adapters.readers.json_beside import TELLING, refuse_page
 from ploti.server.adapters.readers.json_columns import Columns, Number, Parts, Row
 from ploti.server.adapters.readers.json_mending import mend
 from ploti.server.adapters.readers.json_repeats import find_repeated
@@ -165,18 +166,32 @@ def _listed(stream: JsonStream, layer: str | None) -> Iterator[bytes]:
     if stream.peek() != b"{":
         raise stream.broken("a list of objects is expected")
     found: str | None = None
+    rows = 0
+    beside: dict[str, object] = {}
     for name in stream.members():
         if stream.peek() != b"[" or layer not in {None, name}:
-            stream.value()
+            text = stream.value()
+            if name in TELLING:
+                beside[name] = _told(text)
             continue
         for number, element in enumerate(stream.elements()):
             if number == 0 and (element.startswith(b"{") or name == layer):
                 found = _only(found, name)
             if found == name:
+                rows += 1
                 yield element
+    refuse_page(beside, rows=rows)
     if found is None:
         wanted = "list of objects" if layer is None else f"list '{layer}'"
         raise SourceError(f"the JSON text has no {wanted} with any in it")
+
+
+def _told(text: bytes) -> object:
+    """What a member beside the rows says; one that is broken says nothing that matters here."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def _only(found: str | None, name: str) -> str:
