@@ -33,16 +33,12 @@ class DestinationLost(DestinationBusy):
     """It cannot be reached, or was lost on the way; its last commit may have come through."""
 
 
-class Transaction(Protocol):
-    """Changes that become visible together, at the end, or not at all.
+class Tables(Protocol):
+    """The tables of records in a transaction, each named without its schema.
 
-    A table is named without its schema. Operations on tables raise TableError where the fault is
-    the table's or the file's, and SyncError where it is the whole destination's (a full disk).
+    Operations raise TableError where the fault is the table's or the file's, and SyncError where it
+    is the whole destination's (a full disk).
     """
-
-    def claim(self, table: str, dataset_id: DatasetId) -> None:
-        """Make sure that a table of this name is the dataset's own, or that there is none."""
-        ...
 
     def load(self, table: str, schema: Schema, file: Path, *, exactly: bool = False) -> None:
         """Replace the table's rows by a snapshot's; where its columns are others, make it anew.
@@ -74,6 +70,14 @@ class Transaction(Protocol):
 
     def buckets(self, table: str, schema: Schema) -> Buckets:
         """The content digest of the table as it stands, by bucket."""
+        ...
+
+
+class Transaction(Tables, Protocol):
+    """Changes that become visible together, at the end, or not at all."""
+
+    def claim(self, table: str, dataset_id: DatasetId) -> None:
+        """Make sure that a table of this name is the dataset's own, or that there is none."""
         ...
 
     def save(self, held: Held) -> None:

@@ -17,14 +17,15 @@ from ploti.sync.costs import Weights
 from ploti.sync.destination import Session
 from ploti.sync.destinations.duckdb.session import DuckDBSession
 from ploti.sync.destinations.duckdb.tables import ALIAS, failure, first_line
-from ploti.sync.locked import locked
+from ploti.sync.destinations.file import File
+from ploti.sync.engine import open_engine
 
 _IN_USE = ("Could not set lock on file", "Unique file handle conflict")
 _NO_DATABASE = "not a valid DuckDB database file"
 _PAUSE = 0.2
 
 
-class DuckDB:
+class DuckDB(File):
     """The file at `path`, which other processes may read between two transactions."""
 
     weights = Weights()
@@ -37,9 +38,7 @@ class DuckDB:
         lock_timeout: float,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._path = path
-        self._subscription_id = subscription_id
-        self._lock_timeout = lock_timeout
+        super().__init__("duckdb", path, subscription_id=subscription_id, lock_timeout=lock_timeout)
         self._sleep = sleep
 
     @cached_property
@@ -48,30 +47,12 @@ class DuckDB:
 
         To make one anew each time is six times dearer than to attach a file to it.
         """
-        return duckdb.connect(
-            ":memory:",
-            config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"},
-        )
-
-    @property
-    def name(self) -> str:
-        """How to call it in messages."""
-        return f"duckdb:{self._path}"
-
-    @property
-    def downloads(self) -> Path:
-        """A folder beside the file, and so on its disk."""
-        return self._path.with_name(f".{self._path.name}.downloads")
-
-    @property
-    def exists(self) -> bool:
-        """Whether the file is there."""
-        return self._path.exists()
+        return open_engine()
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other clients out by a file beside it."""
-        with locked(self._path, name=self.name):
+        with super().lock():
             self._finish_killed_run()
             yield
 
@@ -92,8 +73,7 @@ class DuckDB:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """The file, opened for reading."""
-        if not self.exists:
-            raise SyncError(f"There is no {self.name} yet: `ploti feeds sync` makes it")
+        self._check_exists()
         with _said_plainly(), self._attached(" (READ_ONLY)") as connection:
             yield DuckDBSession(connection, self._subscription_id)
 

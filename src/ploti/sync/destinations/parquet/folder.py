@@ -13,7 +13,6 @@ import duckdb
 
 from ploti.errors import DestinationBusy, SyncError
 from ploti.model.ids import SubscriptionId
-from ploti.model.sql import literal
 from ploti.sync.costs import Weights
 from ploti.sync.destination import Session
 from ploti.sync.destinations.parquet.recorded import (
@@ -25,6 +24,7 @@ from ploti.sync.destinations.parquet.recorded import (
 )
 from ploti.sync.destinations.parquet.session import ParquetSession, finish_moves
 from ploti.sync.destinations.parquet.tables import Tables
+from ploti.sync.engine import open_engine
 from ploti.sync.locked import locked
 
 _MEMORY = "512MB"
@@ -53,16 +53,7 @@ class Parquet:
     @cached_property
     def _engine(self) -> duckdb.DuckDBPyConnection:
         """What reads and writes the files; what does not fit in its memory goes into the folder."""
-        engine = duckdb.connect(
-            ":memory:",
-            config={
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-                "memory_limit": _MEMORY,
-            },
-        )
-        engine.execute(f"SET temp_directory = {literal(str(self._own / 'spill'))}")
-        return engine
+        return open_engine(spill=self._own / "spill", memory_limit=_MEMORY)
 
     @property
     def _own(self) -> Path:

@@ -11,7 +11,7 @@ from typing import Protocol
 from ploti.model.digest import Buckets
 from ploti.model.ids import DatasetId, EventId, SubscriptionId
 from ploti.model.schema import AddedColumn, Schema
-from ploti.sync.destination import TableError, Transaction
+from ploti.sync.destination import Transaction
 from ploti.sync.destinations.parquet.recorded import (
     OWN,
     Line,
@@ -21,7 +21,8 @@ from ploti.sync.destinations.parquet.recorded import (
     write_state,
 )
 from ploti.sync.destinations.parquet.tables import Tables
-from ploti.sync.held import Held, Holdings, State
+from ploti.sync.destinations.transaction import Claims, Owner
+from ploti.sync.held import Held, Holdings
 from ploti.sync.names import Limits, fit
 
 ENDING = ".parquet"
@@ -110,7 +111,7 @@ def finish_moves(folder: Path, recorded: Recorded) -> None:
     settle_names(folder)
 
 
-class ParquetTransaction:
+class ParquetTransaction(Claims):
     """One transaction of a session: new files are made beside, and named in the end."""
 
     def __init__(
@@ -120,9 +121,9 @@ class ParquetTransaction:
         tables: Tables,
         subscription_id: SubscriptionId,
     ) -> None:
+        super().__init__(subscription_id)
         self._folder = folder
         self._tables = tables
-        self._subscription_id = subscription_id
         self._before = recorded
         self._made: list[str] = []
         self.has_changed = False
@@ -136,31 +137,21 @@ class ParquetTransaction:
             commits=recorded.commits + 1,
         )
 
-    def claim(self, table: str, dataset_id: DatasetId) -> None:
-        """Take the file over, unless it is somebody else's."""
-        lines = [each for each in self.recorded.datasets if each.table == table]
-        for line in lines:
-            if (line.subscription_id, line.dataset_id) == (self._subscription_id, dataset_id):
-                return
-            if line.dataset_id != dataset_id or line.state is not State.REMOVED:
-                raise TableError(
-                    f"table {table} is that of {line.dataset_id} in {line.subscription_id}:"
-                    f" sync with --dataset {dataset_id} --table-name NAME, or elsewhere"
-                )
-        if lines:
-            self._release(table)
-        elif self._file(table).exists():
-            raise TableError(
-                f"a file {table}{ENDING} that is not ploti's is in the way: rename it, or"
-                f" sync with --dataset {dataset_id} --table-name NAME"
-            )
+    def _owners(self, table: str) -> list[Owner]:
+        return [
+            (line.subscription_id, line.dataset_id, line.state)
+            for line in self.recorded.datasets
+            if line.table == table
+        ]
 
     def _release(self, table: str) -> None:
-        """Take a file that was left behind from the dataset's earlier subscriptions."""
         for line in self.recorded.datasets:
             if line.table == table:
                 held = line.held()
                 self.recorded.put(Line.of(line.subscription_id, replace(held, table=None)))
+
+    def _other(self, table: str) -> str | None:
+        return f"file {table}{ENDING}" if self._file(table).exists() else None
 
     def load(self, table: str, schema: Schema, file: Path, *, exactly: bool = False) -> None:
         """Make a snapshot the table's file, which has the schema's columns and no others."""

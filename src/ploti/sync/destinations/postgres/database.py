@@ -22,6 +22,7 @@ from ploti.sync.destinations.postgres.faults import said_of_the_whole
 from ploti.sync.destinations.postgres.session import PostgresSession
 from ploti.sync.destinations.postgres.tables import Tables
 from ploti.sync.destinations.postgres.wire import Wire
+from ploti.sync.engine import open_engine
 
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
 _MEMORY = "256MB"
@@ -50,15 +51,7 @@ class Postgres:
     @cached_property
     def _engine(self) -> duckdb.DuckDBPyConnection:
         """What reads the Parquet files; one thread keeps their order in little memory."""
-        engine = duckdb.connect(
-            ":memory:",
-            config={
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-                "memory_limit": _MEMORY,
-                "threads": "1",
-            },
-        )
+        engine = open_engine(memory_limit=_MEMORY, threads="1")
         engine.execute("SET TimeZone = 'UTC'")
         return engine
 

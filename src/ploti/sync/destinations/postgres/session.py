@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
-from ploti.model.digest import Buckets
 from ploti.model.ids import DatasetId, EventId, SubscriptionId
-from ploti.model.schema import AddedColumn, Schema
-from ploti.sync.destination import TableError, Transaction
+from ploti.sync.destination import Transaction
 from ploti.sync.destinations.postgres import recorded
 from ploti.sync.destinations.postgres.faults import said_of_the_table
 from ploti.sync.destinations.postgres.names import TABLES
 from ploti.sync.destinations.postgres.tables import Tables
 from ploti.sync.destinations.postgres.wire import Wire
-from ploti.sync.held import Held, Holdings, State
+from ploti.sync.destinations.transaction import DatabaseTransaction, Owner
+from ploti.sync.held import Held, Holdings
 from ploti.sync.names import fit
 
 _PLACE = "SELECT cursor, chosen, revision FROM _ploti.subscriptions WHERE subscription_id = %s"
@@ -78,67 +76,21 @@ class PostgresSession:
             raise
 
 
-class PostgresTransaction:
+class PostgresTransaction(DatabaseTransaction):
     """One transaction of a session."""
 
     def __init__(self, wire: Wire, tables: Tables, subscription_id: SubscriptionId) -> None:
+        super().__init__(tables, subscription_id)
         self._wire = wire
-        self._tables = tables
-        self._subscription_id = subscription_id
         self._has_changed = False
 
-    def claim(self, table: str, dataset_id: DatasetId) -> None:
-        """Take the table over, unless it is somebody else's."""
+    def _owners(self, table: str) -> list[Owner]:
         # Another subscription's client may claim the same name now: it waits for this commit.
         self._wire.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", table)
-        rows = self._wire.rows(_OWNERS, table)
-        for subscription_id, owner, state in rows:
-            if (subscription_id, owner) == (self._subscription_id, dataset_id):
-                return
-            if owner != dataset_id or state != State.REMOVED:
-                raise TableError(
-                    f"table {table} is that of {owner} in {subscription_id}:"
-                    f" sync with --dataset {dataset_id} --table-name NAME, or elsewhere"
-                )
-        if rows:
-            self._release(table)
-        elif self._tables.kind(table) is not None:
-            raise TableError(
-                f"a table or view {table} that is not ploti's is in the way: rename it, or"
-                f" sync with --dataset {dataset_id} --table-name NAME"
-            )
+        return self._wire.rows(_OWNERS, table)
 
     def _release(self, table: str) -> None:
-        """Take a table that was left behind from the dataset's earlier subscriptions."""
         self._wire.run("UPDATE _ploti.datasets SET table_name = NULL WHERE table_name = %s", table)
-
-    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool = False) -> None:
-        """Replace the table's rows by a snapshot's."""
-        self._tables.load(table, schema, file, exactly=exactly)
-
-    def apply(self, table: str, schema: Schema, file: Path) -> None:
-        """Delete and insert what a changes file says."""
-        self._tables.apply(table, schema, file)
-
-    def add_columns(self, table: str, columns: Sequence[AddedColumn]) -> None:
-        """Add columns, null in every row."""
-        self._tables.add_columns(table, columns)
-
-    def drop(self, table: str) -> None:
-        """Drop the table if it is there."""
-        self._tables.drop(table)
-
-    def count(self, table: str) -> int:
-        """The number of its rows."""
-        return self._tables.count(table)
-
-    def record_ids(self, table: str, buckets: Collection[int]) -> list[str]:
-        """The ids of its rows in these buckets."""
-        return self._tables.record_ids(table, buckets)
-
-    def buckets(self, table: str, schema: Schema) -> Buckets:
-        """The content digest of the table as it stands."""
-        return self._tables.buckets(table, schema)
 
     def save(self, held: Held) -> None:
         """Write the dataset's line anew."""

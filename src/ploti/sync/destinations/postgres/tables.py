@@ -57,7 +57,7 @@ class Tables:
         found = self._wire.value(query, self._place(table))
         return None if found is None else str(found)
 
-    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool) -> None:
+    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool = False) -> None:
         """Replace all rows; a table with the right columns stays, with what its owner added."""
         with said_of_the_table():
             names = self.names.fit(table, [column.name for column in schema.columns])

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 
 import duckdb
 
-from ploti.errors import SyncError
 from ploti.model.ids import SubscriptionId
 from ploti.sync.costs import Weights
 from ploti.sync.destination import Session
+from ploti.sync.destinations.file import File
 from ploti.sync.destinations.sqlite.faults import said_of_the_whole
 from ploti.sync.destinations.sqlite.layout import Layout
 from ploti.sync.destinations.sqlite.session import SQLiteSession
-from ploti.sync.locked import locked
+from ploti.sync.engine import open_engine
 
 PLAIN = Layout()
 
 
-class SQLite:
+class SQLite(File):
     """The file at `path`, which other programs may read at any time, and write between syncs."""
 
     weights = Weights(step=128 * 1024, change=3.5, table=0.003)
@@ -35,37 +35,15 @@ class SQLite:
         lock_timeout: float,
         layout: Layout = PLAIN,
     ) -> None:
+        super().__init__(
+            layout.kind, path, subscription_id=subscription_id, lock_timeout=lock_timeout
+        )
         self._layout = layout
-        self._path = path
-        self._subscription_id = subscription_id
-        self._lock_timeout = lock_timeout
 
     @cached_property
     def _engine(self) -> duckdb.DuckDBPyConnection:
         """What reads the Parquet files; it knows nothing of the SQLite file."""
-        return duckdb.connect(
-            ":memory:",
-            config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"},
-        )
-
-    @property
-    def name(self) -> str:
-        """How to call it in messages."""
-        return f"{self._layout.kind}:{self._path}"
-
-    @property
-    def downloads(self) -> Path:
-        """A folder beside the file, and so on its disk."""
-        return self._path.with_name(f".{self._path.name}.downloads")
-
-    @property
-    def exists(self) -> bool:
-        """Whether the file is there."""
-        return self._path.exists()
-
-    def lock(self) -> AbstractContextManager[None]:
-        """Keep other clients out by a file beside it."""
-        return locked(self._path, name=self.name)
+        return open_engine()
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -78,8 +56,7 @@ class SQLite:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """The file, opened for reading; what a killed run left half done is taken back first."""
-        if not self.exists:
-            raise SyncError(f"There is no {self.name} yet: `ploti feeds sync` makes it")
+        self._check_exists()
         with self._opened("rw") as connection:
             connection.execute("PRAGMA query_only = ON")
             yield self._session(connection)

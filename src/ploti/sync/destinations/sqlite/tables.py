@@ -43,7 +43,7 @@ class Tables:
         ).fetchone()
         return None if found is None else str(found[0])
 
-    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool) -> None:
+    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool = False) -> None:
         """Replace all rows; a table with the right columns stays, with what its owner added."""
         with said_of_the_table():
             wanted, have = self._wanted(schema).items(), self._columns(table).items()
