@@ -17,8 +17,8 @@ from ploti.sync.costs import Weights
 from ploti.sync.destination import Session
 from ploti.sync.destinations.duckdb.session import DuckDBSession
 from ploti.sync.destinations.duckdb.tables import ALIAS, failure, first_line
-from ploti.sync.destinations.file import File
 from ploti.sync.engine import open_engine
+from ploti.sync.file import File
 
 _IN_USE = ("Could not set lock on file", "Unique file handle conflict")
 _NO_DATABASE = "not a valid DuckDB database file"

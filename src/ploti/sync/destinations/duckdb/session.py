@@ -12,8 +12,8 @@ from ploti.model.ids import DatasetId, EventId, SubscriptionId
 from ploti.model.wire import Instant
 from ploti.sync.destination import Transaction
 from ploti.sync.destinations.duckdb.tables import ALIAS, Tables, said_of_the_table
-from ploti.sync.destinations.transaction import DatabaseTransaction, Owner
 from ploti.sync.held import Held, Holdings, State
+from ploti.sync.transaction import DatabaseTransaction, Owner
 
 _SUBSCRIPTIONS = f"{ALIAS}._ploti.subscriptions"
 _DATASETS = f"{ALIAS}._ploti.datasets"

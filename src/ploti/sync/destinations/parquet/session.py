@@ -21,9 +21,9 @@ from ploti.sync.destinations.parquet.recorded import (
     write_state,
 )
 from ploti.sync.destinations.parquet.tables import Tables
-from ploti.sync.destinations.transaction import Claims, Owner
 from ploti.sync.held import Held, Holdings
 from ploti.sync.names import Limits, fit
+from ploti.sync.transaction import Claims, Owner
 
 ENDING = ".parquet"
 _NAMES = Limits(longest=240, forbidden="/\0", prefixes=(".", "_ploti"))

@@ -12,9 +12,9 @@ from ploti.sync.destinations.postgres.faults import said_of_the_table
 from ploti.sync.destinations.postgres.names import TABLES
 from ploti.sync.destinations.postgres.tables import Tables
 from ploti.sync.destinations.postgres.wire import Wire
-from ploti.sync.destinations.transaction import DatabaseTransaction, Owner
 from ploti.sync.held import Held, Holdings
 from ploti.sync.names import fit
+from ploti.sync.transaction import DatabaseTransaction, Owner
 
 _PLACE = "SELECT cursor, chosen, revision FROM _ploti.subscriptions WHERE subscription_id = %s"
 _OWNERS = "SELECT subscription_id, dataset_id, state FROM _ploti.datasets WHERE table_name = %s"

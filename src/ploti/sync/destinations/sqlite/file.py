@@ -13,11 +13,11 @@ import duckdb
 from ploti.model.ids import SubscriptionId
 from ploti.sync.costs import Weights
 from ploti.sync.destination import Session
-from ploti.sync.destinations.file import File
 from ploti.sync.destinations.sqlite.faults import said_of_the_whole
 from ploti.sync.destinations.sqlite.layout import Layout
 from ploti.sync.destinations.sqlite.session import SQLiteSession
 from ploti.sync.engine import open_engine
+from ploti.sync.file import File
 
 PLAIN = Layout()
 

@@ -16,9 +16,9 @@ from ploti.sync.destination import Transaction
 from ploti.sync.destinations.sqlite.faults import said_of_the_table
 from ploti.sync.destinations.sqlite.layout import Layout
 from ploti.sync.destinations.sqlite.tables import Tables
-from ploti.sync.destinations.transaction import DatabaseTransaction, Owner
 from ploti.sync.held import Held, Holdings, State
 from ploti.sync.names import Limits, fit
+from ploti.sync.transaction import DatabaseTransaction, Owner
 
 _SET_UP = (
     """
