@@ -42,7 +42,7 @@ def shape_of(folder: Path, shape: str) -> str | None:
 
 
 def test_values_are_texts_as_they_stand(tmp_path: Path) -> None:
-    values = ["0012", str(2**63), "12E4", "", " x ", "2024-01-02T03:04:05+05:30"]
+    values = ["0012", str(2**63), "12E4", " x ", "2024-01-02T03:04:05+05:30"]
     marks = "".join(
         f'<Placemark><ExtendedData><Data name="a"><value>{value}</value></Data></ExtendedData>'
         "</Placemark>"
@@ -51,6 +51,20 @@ def test_values_are_texts_as_they_stand(tmp_path: Path) -> None:
     found = read_kml(tmp_path, marks + "<Placemark/>")
     assert found.column("a") == [*values, None]
     assert found.kind("a") == "text"
+
+
+def test_an_empty_value_is_none_and_bends_no_type(tmp_path: Path) -> None:
+    mark = '<Placemark><name/><ExtendedData><Data name="n">{}</Data></ExtendedData></Placemark>'
+    found = read_kml(tmp_path, mark.format("<value></value>") + mark.format("<value>7</value>"))
+    assert found.column("n") == [None, "7"]
+    assert found.column("name") == [None, None]
+
+
+def test_links_beside_placemarks_are_told(tmp_path: Path) -> None:
+    found = read_kml(tmp_path, "<Placemark><name>a</name></Placemark><NetworkLink/>")
+    assert [(finding.kind, finding.message) for finding in found.table.findings] == [
+        ("link_left_out", "1 links to other documents were not followed")
+    ]
 
 
 def test_a_schema_says_which_fields_are_texts(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from ploti.errors import SourceError
+from ploti.model.admin import Finding
 from ploti.server.adapters.readers.archive import MAGIC, choose_member, open_archive
 from ploti.server.adapters.readers.crs_names import CRS84
 from ploti.server.adapters.readers.kml_placemarks import Column, Placemark, Placemarks
@@ -35,8 +36,10 @@ class KmlReader:
         refuse_points(declaration)
         member, layer = declaration.source.member, declaration.source.layer
         columns: dict[Column, bool] = {}
+        handler = Placemarks()
         with _opened(path, member) as file:
-            for placemark, typed in _placemarks(file, layer):
+            for placemark in _placemarks(file, layer, handler):
+                typed = handler.text_fields
                 columns |= dict.fromkeys(placemark.values, False)
                 columns |= {column: True for column in placemark.values if column.name in typed}
         ordered = sorted(columns, key=lambda column: column.place)
@@ -45,15 +48,23 @@ class KmlReader:
             RawFile(folder, width=len(ordered), spatial=True) as raw,
         ):
             rows = RawRows(raw, width=len(ordered), spatial=True)
-            for placemark, _ in _placemarks(file, layer):
+            for placemark in _placemarks(file, layer, Placemarks()):
                 values = [placemark.values.get(column) for column in ordered]
                 rows.add(values, geometry=placemark.geometry)
             rows.flush()
-        return raw.table([_stated(c, is_text=columns[c]) for c in ordered], crs=CRS84)
+        stated = [_stated(column, is_text=columns[column]) for column in ordered]
+        return raw.table(stated, crs=CRS84, findings=_findings(handler))
 
 
 def _stated(column: Column, *, is_text: bool) -> Stated:
     return Stated(column.name, RawKind.STRING if column.place or is_text else RawKind.TEXT)
+
+
+def _findings(handler: Placemarks) -> list[Finding]:
+    if not handler.links:
+        return []
+    message = f"{handler.links:,} links to other documents were not followed"
+    return [Finding(reason=None, kind="link_left_out", message=message)]
 
 
 @contextmanager
@@ -70,8 +81,7 @@ def _opened(path: str, member: str | None) -> Iterator[IO[bytes]]:
             yield packed
 
 
-def _placemarks(file: IO[bytes], layer: str | None) -> Iterator[tuple[Placemark, set[str]]]:
-    handler = Placemarks()
+def _placemarks(file: IO[bytes], layer: str | None, handler: Placemarks) -> Iterator[Placemark]:
     found = 0
     folders: set[str] = set()
     for _ in stream(file, handler):
@@ -79,7 +89,7 @@ def _placemarks(file: IO[bytes], layer: str | None) -> Iterator[tuple[Placemark,
             folders |= set(placemark.folders)
             if layer is None or layer in placemark.folders:
                 found += 1
-                yield placemark, handler.text_fields
+                yield placemark
     if layer is not None and layer not in folders:
         listed = ", ".join(sorted(folders)[:10]) or "none"
         raise SourceError(f"the source has no folder '{layer}': its folders are {listed}")

@@ -27,9 +27,12 @@ class Column(NamedTuple):
 
 
 class Placemark(NamedTuple):
-    """One placemark: its texts, its geometry as WKB, and the names of the folders around it."""
+    """One placemark: its texts, its geometry as WKB, and the names of the folders around it.
 
-    values: dict[Column, str]
+    An empty text is None: KML has no other way to say that there is no value.
+    """
+
+    values: dict[Column, str | None]
     geometry: bytes | None
     folders: tuple[str, ...]
 
@@ -49,7 +52,7 @@ class Placemarks:
         self._path: list[str] = []
         self._folders: list[str] = []
         self._texts: list[str] = []
-        self._values: dict[Column, str] | None = None
+        self._values: dict[Column, str | None] | None = None
         self._data = ""
         self._shapes: list[Shape] = []
         self._shape: Shape | None = None
@@ -105,7 +108,7 @@ class Placemarks:
         elif local == "SimpleField" and attributes.get("type", "").lower() == _TEXT_FIELD:
             self.text_fields.add(attributes.get("name", ""))
 
-    def _end_inside(self, local: str, text: str, *, values: dict[Column, str]) -> None:
+    def _end_inside(self, local: str, text: str, *, values: dict[Column, str | None]) -> None:
         parent = self._path[-1] if self._path else ""
         if local == "Placemark":
             self._done.append(Placemark(values, self._wkb(), tuple(filter(None, self._folders))))
@@ -119,10 +122,10 @@ class Placemarks:
         elif local in _ELEMENTS and (parent == "Placemark" or local in _TIMES):
             self._add(_own(local), text, values)
 
-    def _add(self, column: Column, text: str, values: dict[Column, str]) -> None:
+    def _add(self, column: Column, text: str, values: dict[Column, str | None]) -> None:
         if column in values:
             raise self._broken(f"it has two values for '{column.name}'")
-        values[column] = text
+        values[column] = text or None
 
     def _end_shape(self) -> None:
         shape = self._shapes.pop()
