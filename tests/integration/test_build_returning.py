@@ -104,6 +104,48 @@ def test_of_a_key_that_was_removed_twice_the_last_record_returns(tmp_path: Path)
     assert ids(builds, checked(builds, csv([0, 1]))) == again
 
 
+def shared(*rows: str) -> bytes:
+    """Rows of a key, a text, a number and an instant, after one that stays."""
+    return "\n".join(["id,kind,n,at", "0,stays,0,2024-01-01T00:00:00Z", *rows, ""]).encode()
+
+
+def by_kind(builds: Builds, built: Candidate) -> dict[str, str]:
+    return {row["kind"]: row["_ploti_record_id"] for row in builds.rows(built)}
+
+
+DECK, POOL, BARN = (
+    f"1,{kind},{n}.5,2024-05-0{n}T07:08:09.123Z"
+    for n, kind in enumerate(("deck", "pool", "barn"), start=1)
+)
+
+
+def test_records_that_shared_a_key_return_as_those_that_are_most_alike(tmp_path: Path) -> None:
+    """Equal rows first, then the most alike, one to one; whether they left together or not."""
+    builds = Builds(tmp_path, declare(key=["id"], repeated_keys="number"))
+    first = by_kind(builds, checked(builds, shared(DECK, POOL, BARN)))
+    checked(builds, shared())
+    now = by_kind(builds, checked(builds, shared("1,barrn,3.5,2024-05-03T07:08:09.123Z", POOL)))
+    assert (now["pool"], now["barrn"]) == (first["pool"], first["barn"])
+    checked(builds, shared(POOL))
+    checked(builds, shared())
+    one = by_kind(builds, checked(builds, shared(DECK)))
+    assert one["deck"] == first["deck"]
+    now = by_kind(builds, checked(builds, shared(BARN, DECK, POOL)))
+    assert now == first
+
+
+def test_a_place_tells_them_apart_too(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"], repeated_keys="number", geometry=POINTS))
+    rows = [b"id,lon,lat", b"0,0,0", b"1,5.5,6.5", b"1,7.5,8.5", b""]
+    first = checked(builds, b"\n".join(rows))
+    before = {row["lon"]: row["_ploti_record_id"] for row in builds.rows(first)}
+    checked(builds, b"\n".join([*rows[:2], b""]))
+    built = checked(builds, b"\n".join([*rows[:2], rows[3], b""]))
+    assert {row["lon"]: row["_ploti_record_id"] for row in builds.rows(built)} == {
+        lon: before[lon] for lon in (0, 7.5)
+    }
+
+
 def test_an_emptied_dataset_has_all_its_ids_again(builds: Builds) -> None:
     first = ids(builds, checked(builds, csv([*range(5)])))
     checked(builds, csv([]))

@@ -129,8 +129,8 @@ def ask(
     positions = [{"_ploti_position": i, **row} for i, row in enumerate(new)]
     tables.fill("state", {"_ploti_position": pa.int64(), **after}, positions)
     if gone is not None:
-        handles = {"_ploti_record_id": pa.string(), "_ploti_removed_in": pa.int64()}
-        tables.fill("gone", {**handles, **{c: arrow[c] for c in key}}, gone)
+        rows = [dict.fromkeys(before) | dict(row) for row in gone]
+        tables.fill("gone", {"_ploti_record_id": pa.string(), **before}, rows)
     return Question(
         base="base",
         new="state",

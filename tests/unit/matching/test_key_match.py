@@ -2,6 +2,8 @@
 
 from tests.unit.matching.tables import PERMIT, Tables, ask, matched, permits, shuffled
 
+from ploti.server.build.matching.links import whole
+from ploti.server.build.matching.match import match
 from ploti.server.build.matching.proof import prove_by_changed
 from ploti.server.build.matching.question import Proof, Stage
 
@@ -90,27 +92,40 @@ def test_values_that_all_move_together_under_their_keys_deal_nothing_anew() -> N
     assert not report.keys.dealt_anew
 
 
-def gone(name: str, permit: str, removed_in: int) -> dict[str, object]:
-    return {"_ploti_record_id": name, "_ploti_removed_in": removed_in, "permit": permit}
-
-
-def returned(*removed: dict[str, object]) -> dict[int, Stage]:
+def returned(gone: list[dict[str, object]], *back: dict[str, object]) -> list[str | None]:
+    """The ids that these rows of the key `back` have again, of records that had this key."""
     old = permits(30)
-    new = [*old, {**old[0], "permit": "back"}]
-    return matched(old, new, types=PERMIT, key=KEY, gone=list(removed)).stages
+    tables = Tables()
+    new = [*old, *({**row, "permit": "back"} for row in back)]
+    removed = [{"permit": "back", **record} for record in gone]
+    match(tables.run, ask(tables, old, new, types=PERMIT, key=KEY, gone=removed))
+    found = tables.run("SELECT position, record_id FROM match_links WHERE stage = 'returned'")
+    ids = {whole(position): str(record_id) for position, record_id in found}
+    return [ids.get(place) for place in range(30, len(new))]
+
+
+def gone(name: str, row: dict[str, object] | None = None) -> dict[str, object]:
+    return {**(row or {}), "_ploti_record_id": name, "permit": "back"}
 
 
 def test_a_key_that_comes_back_gives_its_record_its_id_again() -> None:
-    assert returned(gone("rec_a", "back", 7))[30] is Stage.RETURNED
-    assert returned(gone("rec_a", "back", 7), gone("rec_b", "back", 9))[30] is Stage.RETURNED
+    row = permits(31)[30]
+    assert returned([gone("rec_a")], row) == ["rec_a"]
+    assert returned([gone("rec_a")], row, row) == ["rec_a", None]
 
 
-def test_a_key_that_two_records_lost_at_once_gives_neither_back() -> None:
-    assert 30 not in returned(gone("rec_a", "back", 7), gone("rec_b", "back", 7))
+def test_of_records_that_lost_one_key_those_return_that_are_equal_then_the_most_alike() -> None:
+    a, b, c = permits(33)[30:]
+    removed = [gone("rec_a", a), gone("rec_b", b), gone("rec_c", c)]
+    assert returned(removed, b) == ["rec_b"]
+    assert returned(removed, c, a, b) == ["rec_c", "rec_a", "rec_b"]
+    edited = {**b, "value": 5}
+    assert returned(removed, edited, a) == ["rec_b", "rec_a"]
+    assert returned([gone("rec_a", a), gone("rec_b", a)], a) == ["rec_a"]
 
 
 def test_the_id_of_a_record_that_is_in_the_base_is_not_given_back() -> None:
-    assert 30 not in returned(gone("rec_000000010000000003", "back", 7))
+    assert returned([gone("rec_000000010000000003")], permits(31)[30]) == [None]
 
 
 def by_changed(old: list[dict[str, object]], new: list[dict[str, object]]) -> Proof | None:

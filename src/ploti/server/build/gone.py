@@ -1,9 +1,9 @@
 """Stage: the records removed lately, whose key gives them their id again when it comes back.
 
 Each version carries a list of them with their keys as text, the base's list with what it removes
-itself, so that one small file tells all. Rules: for 90 days, by equal keys alone; of a key that
-was removed more than once the last one counts; without a key, or under another one, none comes
-back (domain, 'Record ids').
+itself, so that one small file tells all. Of a key that more records had, the list has what else
+they had, since only that tells which of them comes back. Rules: for 90 days, by equal keys alone;
+without a key, or under another one, none comes back (domain, 'Record ids').
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ploti.model.columns import RECORD_ID
-from ploti.model.schema import Schema
 from ploti.model.sql import identifier, listed, literal
 from ploti.server.build import texts
 from ploti.server.build.candidate import Base
@@ -20,11 +19,15 @@ from ploti.server.build.diff import DIFF, RETURNED, snapshot_relation
 from ploti.server.build.shape import Shape
 
 REMOVED_IN = "_ploti_removed_in"
+ROW = "_ploti_row"
 GONE_FILE = "gone.parquet"
 
 
 class Gone(NamedTuple):
-    """Records removed lately, as relations of `_ploti_record_id`, `_ploti_removed_in` and keys."""
+    """Records removed lately, as relations of their ids, versions and keys.
+
+    `_ploti_row` has the texts of the other columns, null where the key tells the record.
+    """
 
     relations: tuple[str, ...]
     key: tuple[str, ...]
@@ -32,16 +35,21 @@ class Gone(NamedTuple):
     @property
     def texts(self) -> str:
         """All of them, their keys as text."""
-        columns = listed([RECORD_ID, REMOVED_IN, *self.key])
+        columns = listed([RECORD_ID, REMOVED_IN, *self.key, ROW])
         return " UNION ALL ".join(f"SELECT {columns} FROM {each}" for each in self.relations)
 
     def typed(self, types: Mapping[str, str]) -> str:
-        """A relation of them with their keys in these types, those that fit."""
+        """A relation of them in these types, those whose keys fit."""
         keys = {
             name: f"TRY_CAST({identifier(name)} AS {texts.sql_type(types[name])})"
             for name in self.key
         }
-        fields = [RECORD_ID, REMOVED_IN, *(f"{sql} AS {name}" for name, sql in _named(keys))]
+        others = {
+            name: _value(type_, f"{ROW}[{literal(name)}]")
+            for name, type_ in types.items()
+            if name not in keys
+        }
+        fields = [RECORD_ID, *(f"{sql} AS {name}" for name, sql in _named(keys | others))]
         fit = " AND ".join(f"{sql} IS NOT NULL" for sql in keys.values())
         return f"(SELECT {', '.join(fields)} FROM ({self.texts}) WHERE {fit})"
 
@@ -60,19 +68,42 @@ def and_also(gone: Gone | None, removed: str | None, *, key: Sequence[str]) -> G
     return Gone(relations=relations, key=tuple(key)) if relations else None
 
 
-def removed_rows(base: Schema, rows: str, *, key: Sequence[str], version: int) -> str | None:
+def removed_rows(
+    base: Base, rows: str, *, key: Sequence[str], version: int, whole_keys: bool = False
+) -> str | None:
     """A relation of rows of a base as removed in `version`; None where they cannot be told by key.
 
-    A row with a null in its key never comes back.
+    With `whole_keys` no record of a removed one's key is left. A row with a null in its key never
+    comes back.
     """
-    types = {column.name: column.type for column in base.columns}
+    types = {column.name: column.type for column in base.schema.columns}
     if not key or not types.keys() >= set(key):
         return None
     keys = {name: _text(types[name], name) for name in key}
-    fields = [f"{RECORD_ID}, {version}::BIGINT AS {REMOVED_IN}"]
+    others = {name: _text(type_, name) for name, type_ in types.items() if name not in keys}
+    row = f"MAP {{{', '.join(f'{literal(name)}: {sql}' for name, sql in others.items())}}}"
+    fields = [RECORD_ID, f"{row if others else 'NULL'}::MAP(VARCHAR, VARCHAR) AS {ROW}"]
     fields += [f"{sql} AS {name}" for name, sql in _named(keys)]
     there = " AND ".join(f"{identifier(name)} IS NOT NULL" for name in key)
-    return f"(SELECT {', '.join(fields)} FROM {rows} WHERE {there})"
+    shared = _shared_keys(
+        base, keys, among=rows if whole_keys else snapshot_relation(base.snapshot)
+    )
+    return (
+        f"(SELECT going.* REPLACE (CASE WHEN shared THEN {ROW} END AS {ROW}),"
+        f" {version}::BIGINT AS {REMOVED_IN}"
+        f" FROM (SELECT {', '.join(fields)} FROM {rows} WHERE {there}) AS going"
+        f" LEFT JOIN (SELECT DISTINCT *, true AS shared FROM ({shared})) USING ({listed(key)}))"
+    )
+
+
+def _shared_keys(base: Base, keys: Mapping[str, str], *, among: str) -> str:
+    """SQL of the keys, as text, under which more than one record may come back."""
+    named = ", ".join(f"{sql} AS {name}" for name, sql in _named(keys))
+    names = listed(list(keys))
+    shared = f"SELECT {named} FROM (SELECT {names} FROM {among} GROUP BY ALL HAVING count(*) > 1)"
+    if base.gone is None or list(keys) != base.schema.key_columns:
+        return shared
+    return f"{shared} UNION ALL SELECT {names} FROM read_parquet({literal(base.gone)})"
 
 
 def going_rows(snapshot: str) -> str:
@@ -111,21 +142,21 @@ def no_returns_sql() -> str:
 
 
 def returns_by_key_sql(shaped: str, shape: Shape, gone: Gone) -> str:
-    """The statement that makes `RETURNED` of what `DIFF` adds; keys are there once in the state."""
-    last = (
-        f"(FROM {gone.typed(shape.named_types)} QUALIFY rank() OVER"
-        f" (PARTITION BY {listed(gone.key)} ORDER BY {REMOVED_IN} DESC) = 1)"
-    )
-    single = (
-        f"(SELECT {listed(gone.key)}, any_value({RECORD_ID}) AS record_id FROM {last}"
-        f" GROUP BY {listed(gone.key)} HAVING count(*) = 1)"
-    )
+    """The statement that makes `RETURNED` of what `DIFF` adds; keys are there once in the state.
+
+    A key that more than one record had is there as often: then nothing tells yet which returns.
+    """
     equal = " AND ".join(f"state.{shape.field(k)} = gone.{identifier(k)}" for k in gone.key)
     return (
         f"CREATE OR REPLACE TABLE {RETURNED} AS SELECT state.file_row_number AS position,"
-        f" gone.record_id FROM {shaped} AS state JOIN {DIFF} ON state.file_row_number = new_pos"
-        f" JOIN {single} AS gone ON {equal} WHERE base_pos IS NULL"
+        f" gone.{RECORD_ID} AS record_id FROM {shaped} AS state"
+        f" JOIN {DIFF} ON state.file_row_number = new_pos"
+        f" JOIN {gone.typed(shape.named_types)} AS gone ON {equal} WHERE base_pos IS NULL"
     )
+
+
+RETURNS_CLEAR_SQL = f"SELECT count(*) = count(DISTINCT position) FROM {RETURNED}"
+"""SQL of whether each record in `RETURNED` has one id."""
 
 
 def returns_by_links_sql() -> str:
@@ -149,7 +180,14 @@ def returned_sql(shaped: str, shape: Shape) -> str:
 
 def _text(type_: str, name: str) -> str:
     own = identifier(name)
+    if type_ == "geometry":
+        return f"hex({own})"
     return own if type_ == "string" else texts.text_of(type_, own)
+
+
+def _value(type_: str, text: str) -> str:
+    """SQL of the value of a text, null where it has none in this type."""
+    return f"unhex({text})" if type_ == "geometry" else texts.value(type_, text)
 
 
 def _named(fields: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -144,7 +144,10 @@ def _next(work: _Work, base: Base) -> Candidate | Unchanged:
             return unchanged
     links = write_links(order, state, engine, matched=matched, unique=work.fault is None)
     removes = differences.removed > 0
-    files = [*_gone_files(work, base, snapshot, gone, removes=removes), *links]
+    gone_files = _gone_files(
+        work, base, snapshot, gone, removes=removes, whole_keys=matched.same_keys
+    )
+    files = [*gone_files, *links]
     built = _written(candidate, work, written=written, counts=counts, more=files)
     explained = find_one_column(engine, state, start, counts=differences)
     built = msgspec.structs.replace(
@@ -196,23 +199,23 @@ def _gone_lately(work: _Work, base: Base, start: Base) -> Gone | None:
     if start is base:
         return gone
     missing = missing_rows(base.snapshot, start.snapshot)
-    removed = removed_rows(base.schema, missing, key=key, version=work.order.version)
+    removed = removed_rows(base, missing, key=key, version=work.order.version)
     return and_also(gone, removed, key=key)
 
 
 def _gone_files(
-    work: _Work, base: Base, snapshot: str, gone: Gone | None, *, removes: bool
+    work: _Work, base: Base, snapshot: str, gone: Gone | None, *, removes: bool, whole_keys: bool
 ) -> list[BuiltFile]:
     """The list of records removed lately that this version carries on, if there are any."""
     key, order = work.state.shape.key, work.order
     if order.matched_to is None:
         going = going_rows(base.snapshot)
-        removed = removed_rows(base.schema, going, key=key, version=order.version)
+        removed = removed_rows(base, going, key=key, version=order.version, whole_keys=whole_keys)
         listed = and_also(gone, removed if removes else None, key=key)
         return write_gone(work.engine, listed, back=diff.RETURNED)
     listed = gone_before(base, since=order.gone_since, key=key)
     missing = missing_rows(base.snapshot, snapshot)
-    removed = removed_rows(base.schema, missing, key=key, version=order.version)
+    removed = removed_rows(base, missing, key=key, version=order.version)
     return write_gone(work.engine, and_also(listed, removed, key=key), back=ids_of(snapshot))
 
 

@@ -9,6 +9,7 @@ from ploti.model.version import Counts
 from ploti.server.build import diff
 from ploti.server.build.candidate import Base, KeyFault
 from ploti.server.build.gone import (
+    RETURNS_CLEAR_SQL,
     Gone,
     no_returns_sql,
     returns_by_key_sql,
@@ -88,18 +89,20 @@ class Sides(NamedTuple):
 def match_state(sides: Sides, engine: Engine, *, fault: KeyFault | None) -> Matched:
     """Match a state to its base; leave what differs in `DIFF`, what came back in `RETURNED`."""
     try:
-        if fault is None and _keys_tell(sides, engine):
-            engine.run(_returns_sql(sides))
+        if fault is None and _keys_tell(sides, engine) and _returns_are_clear(sides, engine):
             return Matched()
         return _match(sides, engine)
     except OverBudget as error:
         return Matched(unmatched=str(error), limit=error.limit)
 
 
-def _returns_sql(sides: Sides) -> str:
+def _returns_are_clear(sides: Sides, engine: Engine) -> bool:
+    """Whether the keys alone say what came back, which is in `RETURNED` then."""
     if sides.gone is None:
-        return no_returns_sql()
-    return returns_by_key_sql(sides.state.kept.relation, sides.state.shape, sides.gone)
+        engine.run(no_returns_sql())
+        return True
+    engine.run(returns_by_key_sql(sides.state.kept.relation, sides.state.shape, sides.gone))
+    return bool(engine.rows(RETURNS_CLEAR_SQL)[0][0])
 
 
 def _keys_tell(sides: Sides, engine: Engine) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ploti.model.admin import BuildStage
 from ploti.model.schema import SchemaVersion, compare
 from ploti.server.build import restored
 from ploti.server.build.candidate import Base, BuildOrder, BuiltFile, Candidate
@@ -17,6 +18,7 @@ def restore_content(order: BuildOrder, content: Base, base: Base, *, engine: Eng
 
     Ids that were replaced since are the ones that they were replaced by.
     """
+    engine.telling.begin(BuildStage.MATCHING, rows=content.row_count)
     content = carry_ids(engine, content, order.id_maps, name="restored.parquet")
     nothing = restored.no_rows_sql(content)
     step = NextVersion(
@@ -60,5 +62,5 @@ def _gone_files(order: BuildOrder, content: Base, base: Base, engine: Engine) ->
     key = content.schema.key_columns
     gone = gone_before(base, since=order.gone_since, key=key)
     missing = missing_rows(base.snapshot, content.snapshot)
-    removed = removed_rows(base.schema, missing, key=key, version=order.version)
+    removed = removed_rows(base, missing, key=key, version=order.version)
     return write_gone(engine, and_also(gone, removed, key=key), back=ids_of(content.snapshot))

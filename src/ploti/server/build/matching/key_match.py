@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from ploti.model.columns import RECORD_ID
 from ploti.model.sql import listed
 from ploti.server.build.matching.expressions import same
 from ploti.server.build.matching.links import POSITION, count, link, new_left
 from ploti.server.build.matching.question import Question, Run, Stage
+from ploti.server.build.matching.repeated_keys import link_repeated_keys
 
 
 def link_equal_keys(run: Run, question: Question) -> None:
@@ -18,19 +21,16 @@ def link_equal_keys(run: Run, question: Question) -> None:
 
 
 def link_returned(run: Run, question: Question) -> None:
-    """Give a record its id back that was removed lately and whose key came again.
+    """Give records their ids back that were removed lately and whose key came again.
 
-    Where a key was removed more than once, the last one counts, if there is one last.
+    Those of one key are told apart as the rows of a repeated key are.
     """
     key = question.key_now
-    gone = (
-        f"(FROM {question.gone} AS x ANTI JOIN {question.base} AS b "
-        f"ON x.{RECORD_ID} = b.{RECORD_ID} "
-        f"QUALIFY rank() OVER (PARTITION BY {listed(key)} ORDER BY _ploti_removed_in DESC) = 1)"
-    )
+    gone = f"(FROM {question.gone} AS x ANTI JOIN {question.base} AS b USING ({RECORD_ID}))"
     old = _single(gone, key, RECORD_ID)
     new = _single(new_left(question), key, POSITION)
     link(run, _joined(old, new, key), stage=Stage.RETURNED)
+    link_repeated_keys(run, structs.replace(question, base=gone), stage=Stage.RETURNED)
 
 
 def count_null_keys(run: Run, question: Question) -> int:

@@ -80,8 +80,8 @@ class Question(Value, kw_only=True):
     `columns` are those that both relations have, `added` those of `new` alone (they only order
     rows that are equal in all others).
     `key_before` are the base's key columns (of `base`), `key_now` those declared now (of `new`);
-    both empty where the dataset has no key. `gone` is a relation of records removed lately, with
-    `_ploti_record_id`, `_ploti_removed_in BIGINT` (the version) and the key columns, or None.
+    both empty where the dataset has no key. `gone` is a relation of records removed lately, as
+    `base` has them, with null in all but the key where the key tells them apart; or None.
     """
 
     base: str

@@ -29,7 +29,7 @@ MOST_PAIRS = 10_000
 """Pairs of one key that are looked at: 100 rows on either side."""
 
 
-def link_repeated_keys(run: Run, question: Question) -> None:
+def link_repeated_keys(run: Run, question: Question, *, stage: Stage = Stage.REPEATED_KEY) -> None:
     """Link the left-over rows whose key is on both sides, as many as the smaller side has."""
     key = listed(question.key_now)
     shared = (
@@ -38,9 +38,9 @@ def link_repeated_keys(run: Run, question: Question) -> None:
     table(run, "match_keys", f"SELECT *, row_number() OVER () AS _ploti_group FROM ({shared})")
     if rows_of(run, "match_keys"):
         _twins(run, question)
-        _link_equal(run, question)
-        _link_alike(run, question)
-        _link_in_order(run)
+        _link_equal(run, question, stage)
+        _link_alike(run, question, stage)
+        _link_in_order(run, stage)
         drop(run, "match_old_twins", "match_new_twins")
     drop(run, "match_keys")
 
@@ -71,7 +71,7 @@ def _twins(run: Run, question: Question) -> None:
         )
 
 
-def _link_equal(run: Run, question: Question) -> None:
+def _link_equal(run: Run, question: Question, stage: Stage) -> None:
     compared = [column.name for column in question.columns if column.compared]
     row = f"struct_pack(g := _ploti_group, c := {content(compared)})"
     old, new = (
@@ -84,11 +84,11 @@ def _link_equal(run: Run, question: Question) -> None:
         f"SELECT n.handle AS position, o.handle AS record_id FROM {old} AS o "
         f"JOIN {new} AS n ON o.content = n.content AND o.place = n.place"
     )
-    link(run, pairs, stage=Stage.REPEATED_KEY)
+    link(run, pairs, stage=stage)
     _let_go(run)
 
 
-def _link_alike(run: Run, question: Question) -> None:
+def _link_alike(run: Run, question: Question, stage: Stage) -> None:
     keys = set(question.key_now)
     columns = [column for column in question.columns if column.name not in keys][:MOST_COLUMNS]
     if not columns:
@@ -109,13 +109,13 @@ def _link_alike(run: Run, question: Question) -> None:
     scored = f"SELECT o, n, {score(first_rates(columns))} AS score FROM match_likened"
     table(run, "match_alike", scored)
     drop(run, "match_likened")
-    while _link_best(run):
+    while _link_best(run, stage):
         pass
     drop(run, "match_alike", "match_old", "match_new")
     _let_go(run)
 
 
-def _link_best(run: Run) -> bool:
+def _link_best(run: Run, stage: Stage) -> bool:
     """Link the pairs that are the best of both their rows; whether there were any."""
     best = "row_number() OVER (PARTITION BY {} ORDER BY score DESC, o, n) = 1"
     chosen = f"SELECT o, n FROM match_alike QUALIFY {best.format('o')} AND {best.format('n')}"
@@ -125,7 +125,7 @@ def _link_best(run: Run) -> bool:
         "JOIN match_old_twins AS a ON a._ploti_r = c.o "
         "JOIN match_new_twins AS b ON b._ploti_r = c.n"
     )
-    link(run, pairs, stage=Stage.REPEATED_KEY)
+    link(run, pairs, stage=stage)
     for side in ("o", "n"):
         run(f"DELETE FROM match_alike WHERE {side} IN (SELECT {side} FROM match_chosen)")
     found = count(run, "SELECT count(*) FROM match_chosen") > 0
@@ -133,7 +133,7 @@ def _link_best(run: Run) -> bool:
     return found
 
 
-def _link_in_order(run: Run) -> None:
+def _link_in_order(run: Run, stage: Stage) -> None:
     old, new = (
         f"(SELECT _ploti_handle AS handle, _ploti_group AS g, row_number() OVER "
         f"(PARTITION BY _ploti_group ORDER BY _ploti_place) AS place FROM match_{side}_twins)"
@@ -143,7 +143,7 @@ def _link_in_order(run: Run) -> None:
         f"SELECT n.handle AS position, o.handle AS record_id FROM {old} AS o "
         f"JOIN {new} AS n USING (g, place)"
     )
-    link(run, pairs, stage=Stage.REPEATED_KEY)
+    link(run, pairs, stage=stage)
 
 
 def _let_go(run: Run) -> None:
