@@ -9,7 +9,15 @@ from typing import cast
 
 from ploti.server.adapters.builder import Limits
 from ploti.server.app.child import _do
-from ploti.server.build.candidate import Broken, BuildOrder, BuildResult, Exported, ExportOrder
+from ploti.server.build.candidate import (
+    Broken,
+    BuildOrder,
+    BuildResult,
+    Exported,
+    ExportOrder,
+    Looked,
+    LookOrder,
+)
 from ploti.server.build.progress import Telling
 from ploti.server.ports.outside import Tell, ignore
 
@@ -29,3 +37,6 @@ class ChildBuilder:
 
     async def export(self, order: ExportOrder) -> Exported | Broken:
         return cast("Exported | Broken", _do(order, LIMITS, Telling()))
+
+    async def look(self, order: LookOrder) -> Looked | Broken:
+        return cast("Looked | Broken", _do(order, LIMITS, Telling()))

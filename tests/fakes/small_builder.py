@@ -27,6 +27,8 @@ from ploti.server.build.candidate import (
     ExportOrder,
     FileRole,
     KeyFault,
+    Looked,
+    LookOrder,
     Unchanged,
 )
 from ploti.server.build.progress import Tell, ignore
@@ -76,6 +78,9 @@ class SmallBuilder:
         if self.broken:
             return Broken(detail=self.broken)
         return export(order)
+
+    async def look(self, order: LookOrder) -> Looked | Broken:
+        return Broken(detail=f"what {order.dataset_id} removed is not looked at here")
 
 
 def export(order: ExportOrder) -> Exported:

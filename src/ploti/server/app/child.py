@@ -10,10 +10,11 @@ import duckdb
 from ploti.server.adapters.builder import Limits, run_child
 from ploti.server.adapters.engine.duck import DuckEngine
 from ploti.server.adapters.readers import READERS
-from ploti.server.build.candidate import Broken, BuildOrder, ExportOrder, Order, Result
+from ploti.server.build.candidate import Broken, ExportOrder, LookOrder, Order, Result
 from ploti.server.build.progress import Telling
 from ploti.server.service.build_version import build_version
 from ploti.server.service.export_content import export_content
+from ploti.server.service.find_continuing import find_continuing
 from ploti.server.service.replace_content import replace_content
 from ploti.server.service.restore_content import restore_content
 
@@ -35,17 +36,18 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 
 def _do(order: Order, limits: Limits, telling: Telling) -> Result:
-    reads = _reads(order)
     try:
         with DuckEngine(
             order.folder,
-            reads=reads,
+            reads=order.reads,
             memory_limit=limits.memory // _OF_DUCKDB,
             match_seconds=limits.match_seconds,
             telling=telling,
         ) as engine:
             if isinstance(order, ExportOrder):
                 return export_content(order, engine=engine)
+            if isinstance(order, LookOrder):
+                return find_continuing(order, engine=engine)
             if order.replaces is not None and order.base is not None:
                 return replace_content(order, order.replaces, order.base, engine=engine)
             if order.restores is not None and order.base is not None:
@@ -55,12 +57,6 @@ def _do(order: Order, limits: Limits, telling: Telling) -> Result:
         if any(said in str(error) for said in _NO_ROOM):
             return Broken(detail="the build writes more than the server's disk has room for")
         raise
-
-
-def _reads(order: Order) -> list[str]:
-    if isinstance(order, BuildOrder):
-        return order.reads
-    return [file.path for file in order.files]
 
 
 if __name__ == "__main__":

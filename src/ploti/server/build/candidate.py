@@ -194,6 +194,11 @@ class ExportOrder(Value, kw_only=True, tag="export"):
     files: list[ExportedFile]
     folder: str
 
+    @property
+    def reads(self) -> list[str]:
+        """What the child may read."""
+        return [file.path for file in self.files]
+
 
 class Exported(Value, kw_only=True, tag="exported"):
     """The files that an export left in its folder."""
@@ -201,6 +206,42 @@ class Exported(Value, kw_only=True, tag="exported"):
     files: list[BuiltFile]
 
 
-Order = BuildOrder | ExportOrder
+class Removal(Value, kw_only=True):
+    """A version that removed records: the one before it, which has them, and its own snapshot."""
+
+    version: int
+    before: Base
+    after: str
+
+
+class LookOrder(Value, kw_only=True, tag="look"):
+    """Records removed lately, the latest removals last, of which some may go on in `current`.
+
+    Only what was added after the version `since` is looked at. Paths are such that the child may
+    read; it leaves what it finds in `folder`.
+    """
+
+    dataset_id: DatasetId
+    declaration: Declaration
+    current: Base
+    since: int
+    removals: list[Removal]
+    folder: str
+
+    @property
+    def reads(self) -> list[str]:
+        """What the child may read."""
+        before = [path for each in self.removals for path in (each.before.snapshot, each.after)]
+        return [*dict.fromkeys([self.current.snapshot, *before])]
+
+
+class Looked(Value, kw_only=True, tag="looked"):
+    """What a look back found: a file of links, and what staff are told of it; or nothing."""
+
+    files: list[BuiltFile]
+    proposed: Proposed | None
+
+
+Order = BuildOrder | ExportOrder | LookOrder
 BuildResult = Candidate | Unchanged | Broken
-Result = BuildResult | Exported
+Result = BuildResult | Exported | Looked

@@ -9,7 +9,15 @@ from typing import Protocol
 from ploti.model.account import PlanTerms
 from ploti.model.ids import HoldId, SubscriptionId, WebhookId, WorkspaceId
 from ploti.model.wire import Instant, Value
-from ploti.server.build.candidate import Broken, BuildOrder, BuildResult, Exported, ExportOrder
+from ploti.server.build.candidate import (
+    Broken,
+    BuildOrder,
+    BuildResult,
+    Exported,
+    ExportOrder,
+    Looked,
+    LookOrder,
+)
 from ploti.server.build.progress import Tell, ignore
 from ploti.server.deliver.answers import Answer
 from ploti.server.sources.source import Source
@@ -148,6 +156,10 @@ class Builder(Protocol):
         ...
 
     async def export(self, order: ExportOrder) -> Exported | Broken:
+        """Run the order as a build is run."""
+        ...
+
+    async def look(self, order: LookOrder) -> Looked | Broken:
         """Run the order as a build is run."""
         ...
 

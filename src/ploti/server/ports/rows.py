@@ -112,7 +112,8 @@ class DatasetRow(Value, kw_only=True):
     `due_since` is when checks became due at all: declared so, resumed, or brought back. `stale_for`
     is the `next_check_by` for which `stale` was sent last, and `failure` why the last `failures`
     checks in a row could not read the source. `released_again` is the version that staff had built
-    again: the next one that is sent is to be loaded (S-19).
+    again: the next one that is sent is to be loaded (S-19). Up to the version `looked_back` it was
+    looked whether the records added go on from records removed before.
     """
 
     id: DatasetId
@@ -127,6 +128,7 @@ class DatasetRow(Value, kw_only=True):
     failures: int = 0
     failure: str | None = None
     released_again: int | None = None
+    looked_back: int = 0
 
     @property
     def next_check_by(self) -> Instant | None:
@@ -149,6 +151,7 @@ class JobKind(StrEnum):
     EXPORT = "export"
     ALERT = "alert"
     MEMBERSHIP = "membership"
+    LOOK_BACK = "look_back"
 
 
 class UpkeepRow(Value, kw_only=True):

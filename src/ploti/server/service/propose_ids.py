@@ -13,6 +13,7 @@ from ploti.server.membership.principal import Principal
 from ploti.server.ports.proposals import ProposalRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.page_lists import check_limit, cut, read_timed_cursor, timed_cursor
+from ploti.server.service.release_version import attempt_of
 from ploti.server.service.show_dataset import find_dataset, lock_dataset, no_version
 
 
@@ -96,10 +97,9 @@ def reject_proposal(
 def keep_decided(tx: Transaction, proposal: ProposalRow) -> None:
     """Keep what became of a proposal; what it was made of loses its use."""
     tx.proposals.save(proposal)
-    version = tx.versions.get(proposal.dataset_id, proposal.version)
-    if proposal.kind is ProposalKind.CONTINUE and version is not None:
+    if proposal.kind is ProposalKind.CONTINUE:
         tx.versions.drop_links(proposal.dataset_id, proposal.version)
-        tx.builds.end(version.attempt_id)
+        tx.builds.end(attempt_of(proposal))
 
 
 def find_open(tx: Transaction, proposal_id: ProposalId) -> ProposalRow:

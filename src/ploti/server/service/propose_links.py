@@ -43,9 +43,15 @@ def show_links(
         new=snapshot,
         after=state.schema,
     )
-    pairs = engine.rows(sql)
+    return show_pairs(engine.rows(sql), records=links[0].rows, estimate=matched.estimate)
+
+
+def show_pairs(
+    pairs: list[tuple[object, ...]], *, records: int, estimate: float | None
+) -> Proposed:
+    """What staff are told: how many go on, the share of false ones, rows as they were and are."""
     return Proposed(
-        records=links[0].rows,
-        estimate=None if matched.estimate is None else min(matched.estimate, 1.0),
+        records=records,
+        estimate=None if estimate is None else min(estimate, 1.0),
         examples=[f"was {was}; is {now}" for was, now in pairs],
     )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from msgspec.structs import replace
 
 from ploti.model.admin import HoldState, ProposalKind, ProposalState
-from ploti.model.ids import ProposalId
+from ploti.model.ids import DatasetId, ProposalId
 from ploti.model.wire import Instant
 from ploti.server.build.candidate import Base, Candidate, FileRole, Proposed
+from ploti.server.build.matching.question import Continuation
 from ploti.server.eventlog.drafts import Release, released
 from ploti.server.ports.proposals import ProposalRow
 from ploti.server.ports.rows import (
+    AttemptId,
     DatasetRow,
     FileRow,
     HoldRow,
+    JobKind,
     StateRow,
     VersionContent,
     VersionRow,
@@ -22,6 +27,9 @@ from ploti.server.ports.rows import (
 from ploti.server.ports.store import Transaction
 from ploti.server.release.decide import resync_reason, schema_version
 from ploti.server.release.known import Role
+
+_LOOK_LATER = timedelta(minutes=10)
+"""When after a release it is looked at what it added: versions in between are looked at as one."""
 
 _ENDS = {
     HoldState.RELEASED: VersionState.RELEASED,
@@ -72,21 +80,39 @@ def propose_links(
     tx: Transaction, version: VersionRow, proposed: Proposed | None, *, now: Instant
 ) -> None:
     """Keep what the matching of a version proposes, until the version is released."""
-    if proposed is None:
-        return
-    tx.proposals.add(
-        ProposalRow(
-            id=ProposalId(f"prop_{version.attempt_id.removeprefix('att_')}"),
-            dataset_id=version.dataset_id,
-            kind=ProposalKind.CONTINUE,
-            state=ProposalState.WAITING,
-            version=version.version,
-            column=None,
-            proposed=proposed,
-            made_at=now,
-            made_by=None,
-        )
+    if proposed is not None:
+        attempt = version.attempt_id
+        of = version.dataset_id, version.version
+        tx.proposals.add(make_proposal(attempt, proposed, of=of, now=now))
+
+
+def make_proposal(
+    attempt: AttemptId, proposed: Proposed, *, of: tuple[DatasetId, int], now: Instant
+) -> ProposalRow:
+    """What an attempt found of a version, which waits for its release; the id tells the attempt."""
+    dataset_id, version = of
+    return ProposalRow(
+        id=ProposalId(f"prop_{attempt.removeprefix('att_')}"),
+        dataset_id=dataset_id,
+        kind=ProposalKind.CONTINUE,
+        state=ProposalState.WAITING,
+        version=version,
+        column=None,
+        proposed=proposed,
+        made_at=now,
+        made_by=None,
     )
+
+
+def attempt_of(proposal: ProposalRow) -> AttemptId:
+    """The attempt that left the links of what it found."""
+    return AttemptId(f"att_{proposal.id.removeprefix('prop_')}")
+
+
+def plan_look(tx: Transaction, dataset: DatasetRow, *, now: Instant) -> None:
+    """Have what releases added looked at later, unless that is planned already."""
+    if not tx.jobs.is_planned(JobKind.LOOK_BACK, dataset.id):
+        tx.jobs.put(JobKind.LOOK_BACK, dataset.id, at=Instant.of(now + _LOOK_LATER))
 
 
 def release_version(tx: Transaction, version: VersionRow, *, now: Instant) -> VersionRow:
@@ -115,6 +141,9 @@ def release_version(tx: Transaction, version: VersionRow, *, now: Instant) -> Ve
     _make_current(tx, version)
     for proposal in tx.proposals.of_version(version.dataset_id, version.version):
         tx.proposals.save(replace(proposal, state=ProposalState.OPEN, made_at=now))
+    off = dataset.declaration.continuation == Continuation.OFF
+    if version.previous_version and not off and (version.counts is None or version.counts.added):
+        plan_look(tx, dataset, now=now)
     for attempt in tx.versions.drop_gone(version.dataset_id, before=version.previous_version or 0):
         tx.builds.end(attempt)
     drafts = released(

@@ -16,6 +16,7 @@ from ploti.server.ports.store import Transaction
 from ploti.server.service.bring_workspace import bring_workspace
 from ploti.server.service.check_source import Parts, check_source
 from ploti.server.service.export_version import export_version
+from ploti.server.service.look_back import look_back
 from ploti.server.service.plan_jobs import plan_jobs, stale_at
 from ploti.server.service.prune_old import end_pruned, prune
 from ploti.server.service.send_alert import send_alert
@@ -53,6 +54,8 @@ async def run_job(parts: Parts, job: JobRow) -> None:
             await export_version(parts, job.subject)
         case JobKind.MEMBERSHIP:
             await bring_workspace(parts.store, parts.plans, parts.clock, job)
+        case JobKind.LOOK_BACK:
+            await look_back(parts, dataset_id)
         case JobKind.SWEEP:
             await parts.store.write(lambda tx: end_pruned(tx, AttemptId(job.subject)))
             await sweep_blobs(parts.store, parts.blobs)

@@ -28,6 +28,8 @@ from ploti.server.build.candidate import (
     BuildResult,
     Exported,
     ExportOrder,
+    Looked,
+    LookOrder,
     Order,
     Result,
 )
@@ -94,6 +96,11 @@ class ProcessBuilder:
         """Run the order as a build is run."""
         async with self._exporting:
             return cast("Exported | Broken", await self._do(order, ignore))
+
+    async def look(self, order: LookOrder) -> Looked | Broken:
+        """Run the order as an export is run, in its turn with those."""
+        async with self._exporting:
+            return cast("Looked | Broken", await self._do(order, ignore))
 
     def close(self) -> None:
         """End the thread that clears folders away."""

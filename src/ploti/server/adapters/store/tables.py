@@ -130,6 +130,7 @@ dataset = Table(
     Column("failures", Integer, nullable=False),
     Column("failure", String),
     Column("released_again", Integer),
+    Column("looked_back", Integer, nullable=False),
 )
 
 # A lease is a `run_at` that lies ahead and a token that fences off who lost it.

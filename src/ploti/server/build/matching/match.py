@@ -54,9 +54,7 @@ def match_beyond(run: Run, question: Question) -> Report:
             if question.gone:
                 link_returned(run, question)
         if runs_beyond(run, question, trusted=trusted):
-            template = link_new_forms(run, question)
-            link_equal_content(run, question)
-            gate, block = link_continuations(run, question)
+            template, gate, block = match_rest(run, question)
     except OverBudget as error:
         broken = error
     return Report(
@@ -74,6 +72,13 @@ def match_beyond(run: Run, question: Question) -> Report:
         limit=broken.limit if broken else None,
         continued=find_continued(run, question),
     )
+
+
+def match_rest(run: Run, question: Question) -> tuple[Template | None, Gate | None, int | None]:
+    """Match what is left by new forms of keys, content and likeness, in this order."""
+    template = link_new_forms(run, question)
+    link_equal_content(run, question)
+    return template, *link_continuations(run, question)
 
 
 def keys_suffice(counts: Counts, *, base_rows: int, new_rows: int, off: bool) -> bool:

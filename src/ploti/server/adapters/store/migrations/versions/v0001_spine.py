@@ -123,6 +123,7 @@ def _datasets() -> None:
         _number("failures"),
         _word("failure", null=True),
         _number("released_again", null=True),
+        _number("looked_back"),
     )
     op.create_table(
         "job",
