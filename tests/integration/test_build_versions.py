@@ -548,3 +548,17 @@ def test_nan_reads_as_null_and_is_told_and_infinities_stay(tmp_path: Path) -> No
     pq.write_table(table.slice(0, 3), tmp_path / "later.parquet")
     later = dataset.release(tmp_path / "later.parquet")
     assert later.counts == counts(removed=1)
+
+
+def test_a_column_that_came_is_not_told_as_the_one_that_explains_the_changes(
+    dataset: Dataset,
+) -> None:
+    """To leave its changes out of account would be no help: the schema says that it came."""
+    rows = [f"{number},a,{number}" for number in range(30)]
+    dataset.release_text("\n".join(["id,name,units", *rows]))
+    built = dataset.release_text("\n".join(["id,name,units,sort", *(f"{row},x" for row in rows)]))
+    assert built.counts == counts(changed=30)
+    assert [each.kind for each in built.findings] == []
+    rows = [f"{number},b,{number},x" for number in range(30)]
+    built = dataset.release_text("\n".join(["id,name,units,sort", *rows]))
+    assert [(each.kind, each.subject) for each in built.findings] == [("one_column", "name")]

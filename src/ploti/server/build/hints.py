@@ -60,7 +60,8 @@ def rename_findings(found: list[tuple[object, ...]]) -> list[Finding]:
 def alone_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str | None:
     """SQL of a row a column: its name, and how many changed records differ in it alone.
 
-    A sample of them is looked at; None where the state has one column beside its key.
+    A sample of them is looked at; None where the state has one column beside its key. A column
+    that came or was retyped is not told: the schema's change says so.
     """
     known = {column.name: column for column in base.columns}
     names = [name for name in shape.fields if name not in {*shape.key, *shape.unhashed}]
@@ -78,11 +79,15 @@ def alone_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str 
         f" JOIN {shaped} AS s ON s.file_row_number = pair.new_pos"
     )
     total = " + ".join(f"d{number}" for number in range(len(names)))
-    return " UNION ALL ".join(
+    told = [
         f"SELECT {literal(name)}, count(*) FILTER (d{number} = 1 AND {total} = 1), count(*)"
-        f" FROM differing"
+        " FROM differing"
         for number, name in enumerate(names)
-    ).join([f"WITH differing AS (SELECT {flags} FROM {pairs}) ", ""])
+        if name in known and known[name].type == shape.named_types[name]
+    ]
+    if not told:
+        return None
+    return f"WITH differing AS (SELECT {flags} FROM {pairs}) {' UNION ALL '.join(told)}"
 
 
 def alone_finding(found: list[tuple[object, ...]]) -> list[Finding]:

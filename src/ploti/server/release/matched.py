@@ -67,6 +67,6 @@ def _doubtful(gate: Gate) -> Finding:
         reason=None,
         kind="doubtful_continuations",
         message=f"{gate.links} records might go on under other keys, but too many of these links"
-        f" are likely to be false ({gate.estimate:.0%}): they are new records",
+        f" are likely to be false ({min(gate.estimate, 1):.0%}): they are new records",
         measure=gate.links,
     )
