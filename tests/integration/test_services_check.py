@@ -13,7 +13,7 @@ from ploti.model.ids import DatasetId
 from ploti.server.ports.rows import AttemptId, AttemptRow
 from ploti.server.service.check_source import end_left_attempts
 from ploti.server.service.read_catalogue import get_dataset
-from ploti.server.service.sweep_blobs import file_blob, source_blob
+from ploti.server.service.sweep_blobs import file_blob, source_blob, sweep_blobs
 
 Play = Callable[[Callable[[World], Awaitable[None]]], None]
 ONE_VERSION = {
@@ -256,6 +256,32 @@ def test_a_build_is_done_again_when_a_review_moved_its_base(run: Play) -> None:
         assert len(await world.blobs.names("states/")) == 1
         rows = await world.blobs.names("datasets/ds_permits/3/")
         assert len({name.split("/")[3] for name in rows}) == 1
+
+    run(story)
+
+
+def test_the_sweep_inside_a_build_removes_nothing_of_it(run: Play) -> None:
+    """While it is built, and after each file that is kept before the version is there."""
+
+    async def story(world: World) -> None:
+        await world.declare()
+        keep = world.blobs.adopt
+
+        async def keep_and_sweep(name: str, path: str) -> None:
+            await keep(name, path)
+            await sweep_blobs(world.store, world.blobs)
+
+        world.blobs.adopt = keep_and_sweep  # type: ignore[method-assign]
+        world.builder.gate.clear()
+        push = asyncio.create_task(world.push(table({"a": "deck"})))
+        await world.builder.building.wait()
+        await sweep_blobs(world.store, world.blobs)
+        world.builder.gate.set()
+        assert (await push).outcome is OutcomeKind.RELEASED
+        kept = {*await world.blobs.names("states/"), *await world.blobs.names("datasets/")}
+        files = await world.read(lambda tx: tx.versions.files(PERMITS, 1))
+        states = await world.read(lambda tx: tx.states.of(PERMITS))
+        assert kept == {*(file.blob for file in files), *(each.blob for each in states.values())}
 
     run(story)
 

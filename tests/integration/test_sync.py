@@ -286,6 +286,29 @@ def test_one_dataset_that_cannot_go_on_does_not_stop_the_others(feed: FakeFeed, 
     assert synced.held(file)[PERMITS] == (2, "held")
 
 
+def test_one_dataset_broken_for_91_days_expires_no_cursor_and_is_loaded_once_it_is_mended(
+    feed: FakeFeed, file: Path
+) -> None:
+    """S-37: a version of each a day, 90 days of events kept, and a sync once a week."""
+    synced.sync(feed, file)
+    feed.refuse = refuse_all(of=PERMITS, by=InternalError("broken"))
+    told: list[Progress] = []
+    for day in range(1, 92):
+        feed.release(PERMITS, SCHEMA, rows(a=day))
+        version = feed.release(PARCELS, SCHEMA, rows(a=day))
+        feed.prune(keep=2 * 90)
+        if day % 7 == 0:
+            assert synced.sync(feed, file, observe=told.append).behind == [PERMITS]
+            assert_equal(file, version, "parcels")
+            assert synced.cursor(file) == event_id(feed.last)
+    assert_equal(file, feed.datasets[PERMITS].versions[1], "permits")
+    feed.refuse = lambda *_: None
+    mended = synced.sync(feed, file, observe=told.append)
+    assert (mended.exit_status, mended.loads) == (ExitStatus.DONE, 1)
+    assert_equal(file, feed.datasets[PERMITS].versions[92], "permits")
+    assert Moment.RELOADING not in {each.moment for each in told}
+
+
 def test_a_409_while_older_events_are_read_skips_the_dataset_up_to_its_removed(
     feed: FakeFeed, file: Path
 ) -> None:
