@@ -2,7 +2,9 @@
 
 import asyncio
 import datetime as dt
+import socket
 import ssl
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -132,6 +134,34 @@ def test_a_name_that_changes_its_answer_after_the_check_is_blocked_at_the_socket
         assert receiver.posts == []
 
     run(work)
+
+
+def test_names_that_nobody_answers_hold_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as failing lanes can ask for at once, each for longer than its attempt."""
+    answered, real = threading.Event(), socket.getaddrinfo
+
+    def getaddrinfo(host: str, *given: Any, **named: Any) -> Any:
+        if host.endswith(".invalid"):
+            answered.wait()
+        return real(host, *given, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+
+    async def work(receiver: Receiver) -> Told:
+        sender = poster(limits=Limits(connect=30, total=30))
+        quick = poster(limits=Limits(total=0.01))
+        quick._resolver = sender._resolver
+        lost = [
+            await quick.post(f"http://n{n}.invalid/", body=b"{}", headers={}) for n in range(64)
+        ]
+        try:
+            assert {told.status for told in lost} == {None}
+            return await post(sender, receiver.url.replace("127.0.0.1", "localhost"))
+        finally:
+            answered.set()
+            await quick.close()
+
+    assert run(work).status == 200
 
 
 def test_of_a_mixed_answer_only_the_allowed_address_is_dialled() -> None:

@@ -94,3 +94,23 @@ def test_behind_a_proxy_the_address_is_the_one_that_the_proxy_names(
 ) -> None:
     limits = RateLimits(rate=1, public_rate=1, behind_proxy=behind_proxy)
     assert limits.address("127.0.0.1", forwarded=forwarded) == address
+
+
+@pytest.mark.parametrize(
+    ("told", "sender"),
+    [
+        ("203.0.113.9:4711", "203.0.113.9"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::ffff", "2001:db8:1:2::/64"),
+        ("[2001:db8:1:2::1]:4711", "2001:db8:1:2::/64"),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_a_sender_has_no_limit_more_for_another_port_or_another_address_of_its_network(
+    told: str, sender: str
+) -> None:
+    proxied = RateLimits(rate=1, public_rate=1, behind_proxy=True)
+    assert proxied.address("127.0.0.1", forwarded=told) == sender
+    assert RateLimits(rate=1, public_rate=1).address(told, forwarded="") == sender

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import lru_cache
+from ipaddress import IPv4Address, ip_address, ip_network
 
 from ploti.errors import RateLimited
 
@@ -13,6 +16,12 @@ BURST = 2
 
 _REMEMBERED = 10_000
 """Senders whose rate is known; of more, those that were quiet longest are forgotten."""
+
+_OF_ONE = 64
+"""Bits of an IPv6 address that tell senders apart: what follows each chooses as it likes."""
+
+_WITH_PORT = re.compile(r"\[(?P<six>[^]]+)\](?::[0-9]+)?|(?P<four>[0-9.]+):[0-9]+")
+"""An address as some proxies write it."""
 
 
 class RateLimits:
@@ -39,9 +48,8 @@ class RateLimits:
 
         What stands before that in `X-Forwarded-For` is what the sender says of itself.
         """
-        if not self._behind_proxy or not forwarded:
-            return peer
-        return forwarded.rpartition(",")[2].strip() or peer
+        named = forwarded.rpartition(",")[2].strip() if self._behind_proxy else ""
+        return _sender(named or peer)
 
     def take(self, digest: str | None, *, address: str) -> None:
         """Count a request; raises RateLimited with the seconds to wait where it is one too many."""
@@ -92,3 +100,17 @@ class _Buckets:
         self._left.move_to_end(sender)
         if len(self._left) > _REMEMBERED:
             self._left.popitem(last=False)
+
+
+@lru_cache(_REMEMBERED)
+def _sender(address: str) -> str:
+    """Whose an address is: without a port, and of IPv6 the network that one sender has."""
+    found = _WITH_PORT.fullmatch(address)
+    host = (found["six"] or found["four"]) if found else address
+    try:
+        parsed = ip_address(host.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, IPv4Address):
+        return str(parsed)
+    return str(parsed.ipv4_mapped or ip_network((int(parsed), _OF_ONE), strict=False))

@@ -21,7 +21,10 @@ from ploti.server.deliver.answers import Answer
 from ploti.server.deliver.endpoint import check_url
 from ploti.server.guard import Dialled, ThreadResolver, judge
 
-_THREADS = 8
+_THREADS = 128
+"""For names: one that nobody answers has a thread for longer than its attempt lasts, and failing
+lanes, which have half of all slots, must not take those of the others."""
+
 _REMEMBERED = 1024
 """Addresses that are not parsed anew for each POST."""
 
