@@ -30,20 +30,24 @@ from tests.fakes.log_deeds import (
     subscribe,
 )
 from tests.fakes.log_writer import SEALED_WITH, delivering, open_store
+from tests.fakes.plans import ALL_OPEN
 from tests.fakes.releases import NOW, declare, release
 
 from ploti.model.ids import START, DatasetId, SubscriptionId
+from ploti.model.subscription import NewSubscription
 from ploti.model.webhook import NewWebhook
 from ploti.server.adapters.clock import SystemClock
 from ploti.server.adapters.ids import RandomIds
 from ploti.server.adapters.sealer import Sealer
 from ploti.server.adapters.store import PostgresStore, SqlStore
 from ploti.server.adapters.store.datasets import SqlDatasets
+from ploti.server.adapters.store.log import SqlLog
 from ploti.server.adapters.store.subscriptions import SqlMemberships
 from ploti.server.adapters.store.tables import dataset, feed_event, feed_log
 from ploti.server.eventlog.drafts import Standing
 from ploti.server.ports.rows import MemberRow
 from ploti.server.ports.store import Transaction
+from ploti.server.service.change_subscription import create_subscription
 from ploti.server.service.change_webhook import create_webhook
 from ploti.server.worker.deliveries import DeliveryWorker
 
@@ -334,6 +338,45 @@ def test_without_the_catalogues_lock_one_that_joins_beside_a_declaration_misses_
         after=lambda tx: release(tx, NEW),
     )
     assert found == ([] if is_locked else ["a dataset not delivered"])
+
+
+def test_a_dataset_filed_anew_locks_the_logs_that_it_leaves_and_joins_in_one_order(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release to both waits for it; locked one after the other, each would wait for the other."""
+    runs: list[str] = []
+    step = Step(postgres_url)
+    at(step, monkeypatch, SqlLog, "_lock")
+
+    def subscribe_to(subscription: SubscriptionId, place: str, tx: Transaction) -> None:
+        new = NewSubscription(places=[place], datasets=[A])
+        create_subscription(tx, WHO, new, id=subscription, plans=ALL_OPEN, now=NOW)
+
+    def before(tx: Transaction) -> None:
+        declare(tx, A)
+        declare(tx, NEW, place="us/fl")
+        subscribe_to(SubscriptionId("sub_1"), "us/ga", tx)
+        subscribe_to(SubscriptionId("sub_2"), "us/fl", tx)
+
+    def file_anew(tx: Transaction) -> None:
+        runs.append("filed")
+        declare(tx, NEW, place="us/ga")
+
+    def tell_both(tx: Transaction) -> None:
+        runs.append("released")
+        release(tx, A)
+
+    async def story() -> None:
+        store = PostgresStore(postgres_url, now=SystemClock().now)
+        try:
+            await store.write(before)
+            await step.meet(store, file_anew, tell_both)
+            await store.read(check_logs)
+        finally:
+            await store.close()
+
+    asyncio.run(story())
+    assert runs == ["filed", "released"]
 
 
 def test_one_that_leaves_beside_a_release_hears_of_it_before_it_leaves_or_not_at_all(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -400,6 +400,15 @@ class Log(Protocol):
         self, drafts: Sequence[Draft], *, to: Collection[SubscriptionId], now: Instant
     ) -> None:
         """Give each of these logs the drafts, in this order, with consecutive numbers."""
+        ...
+
+    def append_each(
+        self,
+        messages: Iterable[tuple[Sequence[Draft], Collection[SubscriptionId]]],
+        *,
+        now: Instant,
+    ) -> None:
+        """Several such messages, each to logs of its own: all of them are locked first."""
         ...
 
     def append_to_members(

@@ -73,12 +73,11 @@ def bring_dataset(tx: Transaction, filing: Filing, *, plans: PlanReading, now: I
             leaves[reason].append(subscription.id)
     for workspace_id in unsure:
         _ask_again(tx, workspace_id, now=now)
-    for reason, ids in leaves.items():
-        tx.memberships.leave([(each, dataset_id) for each in ids])
-        tx.log.append(left(dataset_id, reason), to=ids, now=now)
+    messages = [(left(dataset_id, reason), ids) for reason, ids in leaves.items()]
+    messages += [(joined(each), joins) for each in tx.datasets.lock_standing([dataset_id])]
+    tx.memberships.leave([(each, dataset_id) for ids in leaves.values() for each in ids])
     tx.memberships.join([(each, dataset_id) for each in joins])
-    for standing in tx.datasets.lock_standing([dataset_id]):
-        tx.log.append(joined(standing), to=joins, now=now)
+    tx.log.append_each(messages, now=now)
 
 
 def _ask_again(tx: Transaction, workspace_id: WorkspaceId, *, now: Instant) -> None:

@@ -79,8 +79,8 @@ def delete_subscription(
     """Remove a subscription with its log; its webhooks stop (R-160). Raises NotFound."""
     tx.datasets.lock_catalogue(exclusive=False)
     find_subscription(tx, principal, subscription_id)
-    tx.webhooks.turn_off(OffReason.SUBSCRIPTION_DELETED, at=now, subscription=subscription_id)
     tx.subscriptions.delete(subscription_id)
+    tx.webhooks.turn_off(OffReason.SUBSCRIPTION_DELETED, at=now, subscription=subscription_id)
 
 
 def _checked_name(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import json
 from sqlalchemy import Connection, func, insert, literal, select, update
@@ -40,11 +40,21 @@ class SqlLog:
         self, drafts: Sequence[Draft], *, to: Collection[SubscriptionId], now: Instant
     ) -> None:
         """Give each of these logs the drafts, in this order, with consecutive numbers."""
-        if not drafts or not to:
-            return
-        bodies = self._keep_bodies(drafts, now)
-        for ids in _chunks(sorted(to)):
-            self._point(bodies, feed_log.c.subscription_id.in_(ids))
+        self.append_each([(drafts, to)], now=now)
+
+    def append_each(
+        self,
+        messages: Iterable[tuple[Sequence[Draft], Collection[SubscriptionId]]],
+        *,
+        now: Instant,
+    ) -> None:
+        """Several such messages, each to logs of its own: all of them are locked first."""
+        kept = [(self._keep_bodies(drafts, now), to) for drafts, to in messages if drafts and to]
+        for ids in _chunks(sorted({each for _, to in kept for each in to})):
+            self._lock(feed_log.c.subscription_id.in_(ids))
+        for bodies, to in kept:
+            for ids in _chunks(sorted(to)):
+                self._point(bodies, feed_log.c.subscription_id.in_(ids))
 
     def append_to_members(
         self, drafts: Sequence[Draft], *, dataset_id: DatasetId, now: Instant
@@ -53,8 +63,10 @@ class SqlLog:
         delivering = select(membership.c.subscription_id).where(
             membership.c.dataset_id == dataset_id
         )
+        chosen = feed_log.c.subscription_id.in_(delivering)
         bodies = self._keep_bodies(drafts, now)
-        self._point(bodies, feed_log.c.subscription_id.in_(delivering))
+        self._lock(chosen)
+        self._point(bodies, chosen)
 
     def extent(self, subscription_id: SubscriptionId, *, workspace: WorkspaceId) -> Extent | None:
         """The oldest kept and the newest number of a log; None where this workspace has none."""
@@ -129,9 +141,8 @@ class SqlLog:
         return list(self._connection.scalars(statement, rows))
 
     def _point(self, bodies: list[int], chosen: ColumnElement[bool]) -> None:
-        """Raise the chosen counters, then point from their new numbers to the bodies."""
+        """Raise the chosen counters, which are locked, then point from their new numbers."""
         added = len(bodies)
-        self._lock(chosen)
         self._connection.execute(
             update(feed_log).where(chosen).values(last_seq=feed_log.c.last_seq + added)
         )
