@@ -21,7 +21,7 @@ class PrometheusMeters:
     def __init__(self) -> None:
         self._registry = own = CollectorRegistry()
         ProcessCollector(registry=own)
-        self._attempts = Counter(
+        attempts = Counter(
             "ploti_delivery_attempts",
             "Attempts to deliver an event to a webhook, by what became of the delivery.",
             ["result"],
@@ -39,8 +39,7 @@ class PrometheusMeters:
             ["outcome"],
             registry=own,
         )
-        for result in Result:
-            self._attempts.labels(result)
+        self._attempted = {result: attempts.labels(result) for result in Result}
         for outcome in OutcomeKind:
             self._ended.labels(outcome)
         self._slots = self._gauge("delivery_slots_in_use", "Webhooks that have a turn now.")
@@ -59,7 +58,7 @@ class PrometheusMeters:
 
     def attempted(self, result: Result, *, ms: int) -> None:
         """Count an attempt."""
-        self._attempts.labels(result).inc()
+        self._attempted[result].inc()
         self._seconds.observe(ms / 1000)
 
     def serving(self, lanes: int) -> None:

@@ -11,7 +11,6 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
-    insert,
     select,
     tuple_,
     update,
@@ -22,6 +21,7 @@ from ploti.model.ids import DatasetId, DeliveryId, WebhookId
 from ploti.model.webhook import DeliveryState
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
+from ploti.server.adapters.store.driver import insert_all
 from ploti.server.adapters.store.tables import delivery, delivery_attempt
 from ploti.server.ports.rows import DeliveryRow, TryRow
 
@@ -34,8 +34,7 @@ class SqlDeliveries:
 
     def add(self, deliveries: Sequence[DeliveryRow]) -> None:
         """Keep new deliveries."""
-        if deliveries:
-            self._connection.execute(insert(delivery), [fields_of(row) for row in deliveries])
+        insert_all(self._connection, delivery, deliveries)
 
     def save(self, row: DeliveryRow) -> None:
         """Keep what changed of a delivery that still waits; one that was given up stays so."""
@@ -62,8 +61,7 @@ class SqlDeliveries:
 
     def add_attempts(self, attempts: Sequence[TryRow]) -> None:
         """Keep attempts."""
-        if attempts:
-            self._connection.execute(insert(delivery_attempt), [fields_of(row) for row in attempts])
+        insert_all(self._connection, delivery_attempt, attempts)
 
     def attempts(self, ids: Collection[DeliveryId]) -> list[TryRow]:
         """The attempts of these deliveries, in their order."""
