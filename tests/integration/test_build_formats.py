@@ -2,10 +2,13 @@
 
 import datetime as dt
 import sqlite3
+import struct
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from decimal import Decimal
+from itertools import chain
+from math import pi
 from pathlib import Path
 from typing import Any
 
@@ -32,30 +35,39 @@ def geoparquet(folder: Path) -> Path:
     return path
 
 
-def by_gdal(folder: Path, name: str, driver: str, **options: str) -> Path:
+def by_gdal(
+    folder: Path,
+    name: str,
+    driver: str,
+    *,
+    table: pa.Table = TABLE,
+    kind: str = "Point",
+    **options: str,
+) -> Path:
     path = folder / name
     pyogrio.write_arrow(
-        TABLE,
+        table,
         path,
         driver=driver,
         geometry_name="g",
-        geometry_type="Point",
+        geometry_type=kind,
         crs="EPSG:4326",
         **options,
     )
     return path
 
 
-def gpkg(folder: Path) -> Path:
-    return by_gdal(folder, "a.gpkg", "GPKG")
+def gpkg(folder: Path, **given: Any) -> Path:
+    return by_gdal(folder, "a.gpkg", "GPKG", **given)
 
 
 def flatgeobuf(folder: Path) -> Path:
     return by_gdal(folder, "a.fgb", "FlatGeobuf", SPATIAL_INDEX="NO")
 
 
-def filegdb(folder: Path) -> Path:
-    made = by_gdal(folder, "a.gdb", "OpenFileGDB", TARGET_ARCGIS_VERSION="ARCGIS_PRO_3_2_OR_LATER")
+def filegdb(folder: Path, **given: Any) -> Path:
+    newer = {"TARGET_ARCGIS_VERSION": "ARCGIS_PRO_3_2_OR_LATER"}
+    made = by_gdal(folder, "a.gdb", "OpenFileGDB", **newer, **given)
     return zipped(folder, *sorted(made.iterdir()), inside="a.gdb/")
 
 
@@ -125,6 +137,28 @@ def test_a_version_holds_what_the_format_was_given(
         {"id": "12E4", "note": blank, "n": -1, "wkt": "POINT (1 2)"},
         {"id": "9223372036854775808", "note": None, "n": None, "wkt": "POINT (2 2)"},
     ]
+
+
+def circle(number: int) -> bytes:
+    """A circle of radius 1 as a polygon of arcs."""
+    arcs = [(number + 1, 2), (number - 1, 2), (number + 1, 2)]
+    ring = struct.pack("<BII6d", 1, 8, 3, *chain.from_iterable(arcs))
+    return struct.pack("<BII", 1, 10, 1) + ring
+
+
+@pytest.mark.parametrize(("make", "kind"), [(gpkg, "Unknown"), (filegdb, "MultiPolygon")])
+def test_curves_are_drawn_and_told_and_stay_as_they_are_drawn(
+    tmp_path: Path, make: Callable[..., Path], kind: str
+) -> None:
+    curves = pa.table({"id": IDS, "g": pa.array([circle(n) for n in range(3)])})
+    dataset = Dataset(tmp_path / "built", declare(key=["id"]))
+    source = make(tmp_path, table=curves, kind=kind)
+    built = dataset.release(source)
+    shapes = [shapely.from_wkt(row["wkt"]) for row in snapshot(dataset, built)]
+    assert [shape.area for shape in shapes] == pytest.approx([pi] * 3, rel=1e-2)
+    assert [round(shape.centroid.x, 6) for shape in shapes] == [0, 1, 2]
+    assert [finding.kind for finding in built.findings] == ["arc_drawn"]
+    assert not isinstance(dataset.build(source), Candidate)
 
 
 @pytest.mark.parametrize("make", FAITHFUL)

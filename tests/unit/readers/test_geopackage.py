@@ -78,6 +78,14 @@ def test_date_times_keep_offsets_and_microseconds(tmp_path: Path) -> None:
     assert found.column("a") == given
 
 
+def test_columns_that_the_database_computes_are_columns(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    change(path, "ALTER TABLE permits ADD COLUMN n INTEGER GENERATED ALWAYS AS (fid * 2)")
+    found = read(GeoPackageReader(), path, tmp_path)
+    assert found.names == ["t", "n"]
+    assert found.column("n") == ["2", "4", "6"]
+
+
 def test_booleans_are_booleans_and_nothing_else_is(tmp_path: Path) -> None:
     found = read_column(tmp_path, "BOOLEAN", "1", "0", "NULL")
     assert found.column("a") == ["true", "false", None]

@@ -21,6 +21,9 @@ _BATCH_ROWS = 20_000
 _FIRST_ROWS = 500
 _ENVELOPES = {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}
 _ROW_NUMBERS = {"fid", "ogc_fid", "objectid", "rowid"}
+_COMPUTED = " GENERATED ALWAYS"
+_HIDDEN = 1
+"""What SQLite says of a column that only a query by its name shows."""
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
 _Cell = str | int | float | bytes | None
 _TRUTH = {0: "false", 1: "true"}
@@ -71,11 +74,12 @@ class _Layer:
         self._database = database
         self._name = name
         self._geometry = geometry
-        listed = database.execute(f"PRAGMA table_info({identifier(name)})").fetchall()
+        listed = database.execute(f"PRAGMA table_xinfo({identifier(name)})").fetchall()
         self._columns = {
-            str(column): str(declared or "").upper()
-            for _, column, declared, _, _, key in listed
-            if (geometry is None or column != geometry.column)
+            str(column): str(declared or "").upper().removesuffix(_COMPUTED)
+            for _, column, declared, _, _, key, hidden in listed
+            if hidden != _HIDDEN
+            and (geometry is None or column != geometry.column)
             and not (key and column.lower() in _ROW_NUMBERS and column not in named)
         }
         self._seen: dict[str, set[type]] = {column: set() for column in self._columns}

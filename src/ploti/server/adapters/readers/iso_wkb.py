@@ -88,9 +88,17 @@ def canonical(geometries: Sequence[bytes | None], *, first: int) -> list[bytes |
     return written
 
 
+def is_curved(wkb: bytes) -> bool:
+    """Whether a geometry of any flavour is of a type of curves."""
+    return _kind(wkb) in STRAIGHT
+
+
 def _is_collection(wkb: bytes) -> bool:
-    code = int.from_bytes(wkb[1:5], "little" if wkb[0] else "big")
-    return (code & 0xFFFF) % 1000 == _COLLECTION
+    return _kind(wkb) == _COLLECTION
+
+
+def _kind(wkb: bytes) -> int:
+    return (int.from_bytes(wkb[1:5], "little" if wkb[0] else "big") & 0xFFFF) % 1000
 
 
 def _rewritten(wkb: bytes, *, row: int) -> bytes:
