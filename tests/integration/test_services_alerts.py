@@ -22,6 +22,7 @@ from ploti.server.deliver.schedule import STEPS
 from ploti.server.ports.alerts import AlertId
 from ploti.server.ports.rows import JobKind, JobRow
 from ploti.server.service.check_source import Parts, check_source
+from ploti.server.service.prune_old import prune
 from ploti.server.service.run_jobs import run_job
 from ploti.server.service.send_alert import Alerting
 from ploti.server.service.watch_disk import read_disk
@@ -210,5 +211,21 @@ def test_checks_wait_while_the_disk_is_low_and_that_is_told_once(tmp_path: Path)
         await deliver(world, parts)
         assert [each["type"] for each in posted.told] == ["disk.low"] * 2
         room.close()
+
+    play(tmp_path, story)
+
+
+def test_retention_that_stopped_for_a_clock_that_jumped_is_told(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        parts, posted = alerting(world)
+        await world.write(lambda tx: prune(tx, now=world.clock.now()))
+        await deliver(world, parts)
+        assert posted.told == []
+        world.clock.moment = Instant.of(world.clock.moment + timedelta(days=1000))
+        await world.write(lambda tx: prune(tx, now=world.clock.now()))
+        await deliver(world, parts)
+        (told,) = posted.told
+        assert told["type"] == "retention.stopped"
+        assert "since the last run" in str(told["data"])
 
     play(tmp_path, story)

@@ -17,6 +17,7 @@ class AlertType(StrEnum):
     SOURCE_FAILING = "source.failing"
     WEBHOOK_OFF = "webhook.off"
     DISK_LOW = "disk.low"
+    RETENTION_STOPPED = "retention.stopped"
 
 
 class AlertRow(Value, kw_only=True):

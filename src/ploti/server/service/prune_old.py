@@ -7,6 +7,7 @@ from datetime import timedelta
 from ploti.model.wire import Instant
 from ploti.server.ports.rows import AttemptId, JobKind, UpkeepRow
 from ploti.server.ports.store import Transaction
+from ploti.server.service.raise_alert import alert_retention
 from ploti.server.service.show_version import LINKS_LAST
 
 KEPT = timedelta(days=90)
@@ -32,8 +33,8 @@ def prune(tx: Transaction, *, now: Instant) -> str | None:
     """Remove what is past retention, two days' worth at most; plan the next run.
 
     Where the clock has jumped against the last run or the database, nothing is removed, and why is
-    told: the run after it goes on from there, so that a wrong clock leaves a day to be set right.
-    Files go an hour after the last link to them has expired.
+    told, to the operator too: the run after it goes on from there, so that a wrong clock leaves a
+    day to be set right. Files go an hour after the last link to them has expired.
     """
     tx.jobs.put(JobKind.PRUNE, "", at=Instant.of(now + EVERY))
     tx.answers.prune(before=Instant.of(now - ANSWERS_KEPT))
@@ -44,8 +45,9 @@ def prune(tx: Transaction, *, now: Instant) -> str | None:
         tx.retention.drop_events(before=edge)
         for attempt in tx.retention.drop_files(before=edge):
             tx.jobs.put(JobKind.SWEEP, attempt, at=Instant.of(now + _FILES_LATER))
-    elif last is not None:
-        edge = last.pruned_to
+    else:
+        edge = edge if last is None else last.pruned_to
+        alert_retention(tx, stopped, now=now)
     tx.retention.keep_run(UpkeepRow(run_at=now, pruned_to=edge, stopped=stopped))
     return stopped
 

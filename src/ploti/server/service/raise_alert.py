@@ -53,6 +53,11 @@ def alert_disk_low(tx: Transaction, *, free: int, needed: int, now: Instant) -> 
     _raise(tx, AlertType.DISK_LOW, DISK_LOW, data, now=now)
 
 
+def alert_retention(tx: Transaction, why: str, *, now: Instant) -> None:
+    """Tell that nothing was removed that is past retention, since the clock has jumped."""
+    _raise(tx, AlertType.RETENTION_STOPPED, _id_of("retention", str(now)), {"detail": why}, now=now)
+
+
 def _raise(
     tx: Transaction,
     type_: AlertType,
