@@ -194,6 +194,17 @@ def test_rows_that_were_overwritten_are_not_taken_for_nulls(tmp_path: Path) -> N
         read(GeoPackageReader(), path, tmp_path)
 
 
+def test_a_row_that_breaks_a_rule_of_its_table_is_read(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    stricter = "replace(sql, '\"t\" TEXT', '\"t\" TEXT NOT NULL CHECK (t > ''9'')')"
+    change(
+        path,
+        "PRAGMA writable_schema = ON",
+        f"UPDATE sqlite_master SET sql = {stricter} WHERE name = 'permits'",
+    )
+    assert read(GeoPackageReader(), path, tmp_path).column("t") == ["007", "", None]
+
+
 def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = made(tmp_path)
     path.write_bytes(path.read_bytes().replace(b'"permits"', b'"permit\xff"'))
