@@ -194,7 +194,7 @@ class World:
         )
 
     async def events(
-        self, subscription: SubscriptionId, *, after: str = START, limit: int = 500
+        self, subscription: SubscriptionId, *, after: str | None = START, limit: int = 500
     ) -> list[dict[str, Any]]:
         page = await self.read(
             lambda tx: read_events(

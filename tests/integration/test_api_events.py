@@ -6,7 +6,10 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from tests.fakes.releases import release
 from tests.integration.running import Running, problem, running
+
+from ploti.model.ids import DatasetId
 
 START = "evt_000000000000"
 
@@ -48,6 +51,18 @@ def test_pages_follow_each_other_by_their_cursors(api: Running) -> None:
     assert numbers == [f"evt_{n:012d}" for n in range(1, 6)]
     end = api.get(f"{log}?cursor={rest['nextCursor']}").json()
     assert end == {"events": [], "nextCursor": rest["nextCursor"]}
+
+
+def test_a_page_has_a_hundred_events_unless_told_and_five_hundred_at_most_r130(
+    api: Running,
+) -> None:
+    api.declare("ds_many")
+    log = subscribe(api, "ds_many") + "/events"
+    for _ in range(100):
+        api.write(lambda tx: release(tx, DatasetId("ds_many")))
+    assert ids(api.get(log)) == [f"evt_{n:012d}" for n in range(1, 101)]
+    assert len(ids(api.get(f"{log}?limit=500"))) == 101
+    problem(api.get(f"{log}?limit=501"), 400, "invalid_input")
 
 
 def test_a_filter_that_keeps_nothing_moves_the_cursor_all_the_same(api: Running) -> None:

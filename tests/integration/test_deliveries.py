@@ -410,8 +410,11 @@ def test_r159_a_webhook_stops_when_its_member_leaves(tmp_path: Path) -> None:
 
 
 def test_s49_a_ping_is_signed_tried_once_and_no_event(tmp_path: Path) -> None:
+    """R-010, R-164, R-165: the four fields that every event has, and nothing of a subscription."""
+
     async def story(lanes: Lanes) -> None:
         async with receiving() as receiver:
+            lanes.clock.moment = SystemClock().now()
             receiver.answer = lambda _: FAILS
             subscription = await lanes.subscribe(A)
             made = await lanes.hook(receiver.url, subscription, events=[EventType.REMOVED])
@@ -420,6 +423,8 @@ def test_s49_a_ping_is_signed_tried_once_and_no_event(tmp_path: Path) -> None:
             (post,) = receiver.posts
             assert list(post.event) == ["id", "type", "timestamp", "data"]
             assert (post.event["type"], post.event["data"]) == ("ping", {})
+            assert post.event["timestamp"] == str(lanes.clock.now())
+            assert len(receiver.verified(made.secret)) == 1
             assert not post.event["id"].startswith("evt_")
             assert (pinged.id, pinged.kind, pinged.state) == (post.id, "test", "failed")
             assert (await lanes.show(made.id)).events_behind == 0

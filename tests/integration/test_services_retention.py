@@ -8,7 +8,7 @@ import pytest
 from tests.fakes.plans import ALL_OPEN
 from tests.fakes.world import PERMITS, World, play, table
 
-from ploti.errors import Expired
+from ploti.errors import Expired, InvalidInput
 from ploti.model.ids import DatasetId
 from ploti.model.version import Version
 from ploti.model.wire import Instant
@@ -71,14 +71,18 @@ def test_events_are_kept_for_90_days_and_then_a_cursor_expires_r125_r134_r135(ru
         await pass_days(world, 44)
         assert len(await world.events(subscription.id)) == 3
         await pass_days(world, 2)
-        with pytest.raises(Expired, match="manifest"):
-            await world.events(subscription.id)
+        for cursor in (None, "evt_000000000000", "evt_000000000001"):
+            with pytest.raises(Expired, match="manifest"):
+                await world.events(subscription.id, after=cursor)
         assert [e["id"] for e in await world.events(subscription.id, after="evt_000000000002")] == [
             "evt_000000000003"
         ]
         await pass_days(world, 46)
-        with pytest.raises(Expired):
-            await world.events(subscription.id, after="evt_000000000002")
+        for cursor in (None, "evt_000000000000", "evt_000000000002"):
+            with pytest.raises(Expired, match="manifest"):
+                await world.events(subscription.id, after=cursor)
+        with pytest.raises(InvalidInput, match="past this log's newest"):
+            await world.events(subscription.id, after="evt_000000000004")
         assert await world.events(subscription.id, after="evt_000000000003") == []
         await world.push(table({"a": "shed"}))
         assert [e["id"] for e in await world.events(subscription.id, after="evt_000000000003")] == [

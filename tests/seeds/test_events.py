@@ -31,7 +31,7 @@ def test_there_are_seven_types_and_each_begins_with_feed_r013_r014_r027(run: Pla
     run(story)
 
 
-def test_an_event_has_id_type_timestamp_subscription_and_data_and_no_more_r009_r010_r011(
+def test_an_event_has_id_type_timestamp_subscription_and_data_and_no_more_r009_r011(
     run: Play,
 ) -> None:
     async def story(world: World) -> None:

@@ -19,7 +19,9 @@ from tests.integration.running import Running, problem, running
 import ploti
 from ploti.cli.groups import make_app
 from ploti.client import endpoints, webhook_endpoints
+from ploti.model.event import EventType
 from ploti.model.ids import DatasetId
+from ploti.server.eventlog.drafts import Draft
 
 
 @pytest.fixture
@@ -49,11 +51,15 @@ def test_a_webhook_without_events_gets_every_type_r146(tmp_path: Path) -> None:
             subscription = await lanes.subscribe(DatasetId("ds_a"))
             every = await lanes.hook(receiver.url, subscription)
             assert every.events is None
-            await lanes.release(DatasetId("ds_a"), DatasetId("ds_a"))
-            await lanes.subscribe(DatasetId("ds_a"))
+            drafts = [
+                Draft(type=kind, dataset_id=DatasetId("ds_a"), linked_version=None, data="{}")
+                for kind in EventType
+            ]
+            await lanes.store.write(
+                lambda tx: tx.log.append(drafts, to=[subscription], now=lanes.clock.now())
+            )
             await lanes.drain()
-        assert len(receiver.posts) == 2
-        assert [b"resync_required" in post.body for post in receiver.posts] == [True, False]
+        assert [post.event["type"] for post in receiver.posts] == [*EventType]
 
     play_lanes(tmp_path, story)
 
