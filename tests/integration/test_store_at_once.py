@@ -106,3 +106,14 @@ def test_a_brief_read_that_fails_is_told_and_leaves_nothing_open(tmp_path: Path)
         assert await store.read(lambda tx: tx.datasets.get(A), briefly=True)
 
     play(tmp_path, story)
+
+
+def test_a_store_that_is_closed_has_all_in_its_one_file(tmp_path: Path) -> None:
+    """What copies the file of a server that is stopped has what it wrote."""
+
+    async def story(store: SqliteStore) -> None:
+        await store.write(lambda tx: declare(tx, A))
+        assert await store.read(lambda tx: tx.datasets.get(A), briefly=True)
+
+    play(tmp_path, story)
+    assert [path.name for path in tmp_path.iterdir()] == ["ploti.db"]

@@ -53,8 +53,9 @@ class ReaderAtOnce:
             self._free.release()
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Let the connection go, and the file."""
         self._connection.close()
+        self._connection.engine.dispose()
 
 
 def _is_busy(error: Exception) -> bool:
