@@ -62,7 +62,7 @@ def measure(server: Server, folder: Path, versions: int, rows: int) -> list[floa
 
 def main(versions: int = 40, rows: int = 20_000) -> None:
     """Measure and print."""
-    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as server:
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder), anew=True) as server:
         spent = sorted(measure(server, Path(folder), versions, rows))
     half, worst = statistics.median(spent), spent[int(len(spent) * 0.95)]
     print(

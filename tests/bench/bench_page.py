@@ -60,7 +60,10 @@ async def measure(server: Server, paths: dict[str, str]) -> dict[str, tuple[floa
 
 def main() -> None:
     """Fill a log, measure all and print."""
-    with tempfile.TemporaryDirectory() as folder, served(Path(folder), **UNBOUND) as server:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served(Path(folder), anew=True, **UNBOUND) as server,
+    ):
         for number in range(EVENTS):
             server.declare(f"ds_{number}")
         log = server.subscribe(*(f"ds_{number}" for number in range(EVENTS)))

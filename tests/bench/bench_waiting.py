@@ -140,7 +140,7 @@ def main(parquet: Path) -> None:
         content = Path(folder, "big.csv")
         duckdb.sql(f"COPY (FROM '{parquet}') TO '{content}' (FORMAT csv, HEADER)")
         print(f"{content.stat().st_size >> 20} MiB of CSV, {CLIENTS} clients")
-        with served(Path(folder), "--max-waits", str(CLIENTS)) as server:
+        with served(Path(folder), "--max-waits", str(CLIENTS), anew=True) as server:
             points = {"longitude": "lng", "latitude": "lat"}
             server.declare("ds_big", geometry=points, continuation="off")
             peaks = Peaks(server.process.pid)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx2
+from tests.fakes.forked import Forked, Process
 
 PLOTI = [sys.executable, "-m", "ploti"]
 UNLIMITED = {"PLOTI_RATE_LIMIT": "1000000", "PLOTI_PUBLIC_RATE_LIMIT": "1000000"}
@@ -25,20 +26,31 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 class Server:
-    """A server over `data`, started on a free port unless `flags` say another."""
+    """A server over `data`, started on a free port unless `flags` say another.
 
-    def __init__(self, data: Path, *flags: str, settings: Mapping[str, str] | None = None) -> None:
+    One whose own costs are measured is started `anew`: nothing of it is done before.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        *flags: str,
+        settings: Mapping[str, str] | None = None,
+        anew: bool = False,
+    ) -> None:
         self.data = data
         self.log_file = data.parent / f"{data.name}.log"
         free = [] if "--port" in flags else ["--port", "0"]
+        arguments = ["serve", "--data", str(data), *free, *flags]
+        env = environment(**(UNLIMITED | dict(settings or {})))
+        self.process: Process
         with self.log_file.open("a") as log:
-            self.process = subprocess.Popen(
-                [*PLOTI, "serve", "--data", str(data), *free, *flags],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env=environment(**(UNLIMITED | dict(settings or {}))),
-            )
+            if anew:
+                self.process = subprocess.Popen(
+                    [*PLOTI, *arguments], stdout=subprocess.PIPE, stderr=log, text=True, env=env
+                )
+            else:
+                self.process = Forked(arguments, env=env, stdout=subprocess.PIPE, stderr=log)
         self.said: list[str] = []
         self.url = self._wait_until_it_serves()
         keys = data / "keys"
@@ -108,8 +120,8 @@ class Server:
 
 
 @contextmanager
-def served(folder: Path, *flags: str, **settings: str) -> Iterator[Server]:
-    server = Server(folder / "data", *flags, settings=settings)
+def served(folder: Path, *flags: str, anew: bool = False, **settings: str) -> Iterator[Server]:
+    server = Server(folder / "data", *flags, settings=settings, anew=anew)
     try:
         yield server
     finally:

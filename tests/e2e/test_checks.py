@@ -1,12 +1,12 @@
 """Sources checked by a real server at their time, and the staff's commands around it."""
 
 import json
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.serving import PLOTI, Server, environment, served
+from tests.e2e.serving import Server, environment, served
+from tests.fakes import forked
 
 DAY = 86_400
 Json = dict[str, Any]
@@ -15,8 +15,7 @@ Json = dict[str, Any]
 def staff(server: Server, *arguments: str) -> Json:
     """What a command of the staff's prints as JSON."""
     env = environment(PLOTI_API_URL=server.url, PLOTI_API_KEY=server.staff_key)
-    command = [*PLOTI, "admin", *arguments, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    done = forked.run("admin", *arguments, "--json", env=env)
     assert done.returncode == 0, done.stderr
     found: Json = json.loads(done.stdout)
     return found

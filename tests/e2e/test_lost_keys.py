@@ -3,18 +3,12 @@
 import subprocess
 from pathlib import Path
 
-from tests.e2e.serving import PLOTI, environment, served
+from tests.e2e.serving import environment, served
+from tests.fakes import forked
 
 
 def lost(data: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PLOTI, "admin", "keys", "lost", "--data", str(data)],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=120,
-        check=False,
-    )
+    return forked.run("admin", "keys", "lost", "--data", str(data), env=environment())
 
 
 def test_who_lost_the_staffs_key_makes_another_where_the_server_is_stopped(tmp_path: Path) -> None:

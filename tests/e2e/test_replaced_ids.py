@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import duckdb
-from tests.e2e.serving import PLOTI, Server, environment, served
+from tests.e2e.serving import Server, environment, served
+from tests.fakes import forked
 
 import ploti
 
@@ -19,8 +19,7 @@ Json = dict[str, Any]
 def run(server: Server, key: str, *arguments: str) -> Json:
     """What a command prints as JSON."""
     env = environment(PLOTI_API_URL=server.url, PLOTI_API_KEY=key)
-    command = [*PLOTI, *arguments, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    done = forked.run(*arguments, "--json", env=env)
     assert done.returncode == 0, done.stderr + server.log()
     found: Json = json.loads(done.stdout)
     return found

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.serving import PLOTI, Server, environment
-from tests.fakes import synced
+from tests.e2e.serving import Server, environment
+from tests.fakes import forked, synced
 
 FIRST = b"id,kind\n1,a\n2,b\n"
 LATER = [b"id,kind\n1,c\n2,b\n", b"id,kind\n1,c\n2,b\n3,d\n"]
@@ -22,14 +22,7 @@ AFTER = b"id,kind\n1,e\n4,f\n"
 
 
 def ploti(*arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PLOTI, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env=environment(**settings),
-    )
+    return forked.run(*map(str, arguments), env=environment(**settings))
 
 
 def done(*arguments: str | Path, **settings: str) -> str:
@@ -48,9 +41,10 @@ def until(holds: Callable[[], Any]) -> None:
 @contextmanager
 def following(server: Server, subscription: str, file: Path) -> Iterator[None]:
     """A client that keeps a table in step, with its server or waiting for it."""
-    process = subprocess.Popen(
-        [*PLOTI, "feeds", "sync", subscription, "--to", f"duckdb:{file}", "--follow", "--json"],
+    process = forked.Forked(
+        ["feeds", "sync", subscription, "--to", f"duckdb:{file}", "--follow", "--json"],
         stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         env=environment(PLOTI_API_URL=server.url, PLOTI_API_KEY=server.key),
     )
     try:

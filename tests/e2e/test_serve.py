@@ -17,20 +17,14 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 from tests.e2e.serving import PLOTI, Server, environment, served
+from tests.fakes import forked
 
 from ploti.server.app.listening import LONGEST_HEAD
 
 
 def serve_in_vain(*flags: str, **settings: str) -> tuple[int, str, str]:
     """Status, output and error of a server that does not come to serve."""
-    ended = subprocess.run(
-        [*PLOTI, "serve", *flags],
-        env=environment(**settings),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    ended = forked.run("serve", *flags, env=environment(**settings))
     return ended.returncode, ended.stdout, ended.stderr
 
 

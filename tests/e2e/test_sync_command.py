@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,7 +13,8 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from tests.fakes import feed_server, synced
+from tests.e2e.serving import PLOTI, environment
+from tests.fakes import feed_server, forked, synced
 from tests.fakes.feed import SUBSCRIPTION, FakeFeed, make_schema
 from tests.fakes.feed_server import KEY, Fault, FeedServer, answer_problem, serve
 
@@ -24,7 +24,6 @@ from ploti.model.ids import DatasetId
 
 PERMITS = DatasetId("ds_permits")
 SCHEMA = make_schema(no="string", units="int64")
-PLOTI = [sys.executable, "-m", "ploti", "feeds"]
 
 
 def rows(*units: int) -> dict[str, dict[str, object]]:
@@ -45,16 +44,16 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "feeds.duckdb"
 
 
+def settings(server: FeedServer) -> dict[str, str]:
+    return environment(PLOTI_API_URL=server.url, PLOTI_API_KEY=KEY)
+
+
 def command(server: FeedServer, *arguments: str) -> dict[str, object]:
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    settings = {"PLOTI_API_URL": server.url, "PLOTI_API_KEY": KEY}
-    return {"args": [*PLOTI, *arguments], "env": kept | settings, "text": True}
+    return {"args": [*PLOTI, "feeds", *arguments], "env": settings(server), "text": True}
 
 
 def ploti(server: FeedServer, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        **command(server, *arguments), capture_output=True, timeout=120, check=False
-    )
+    return forked.run("feeds", *arguments, env=settings(server))
 
 
 def sync(server: FeedServer, file: Path, *flags: str) -> subprocess.CompletedProcess[str]:
@@ -69,17 +68,21 @@ def until(what: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def following(server: FeedServer, file: Path) -> Iterator[subprocess.Popen[str]]:
+def following(server: FeedServer, file: Path) -> Iterator[forked.Forked]:
     """A sync that follows, with its lines to read; killed at the end if it still runs."""
-    given = command(server, "sync", SUBSCRIPTION, "--to", f"duckdb:{file}", "--follow", "--json")
-    with subprocess.Popen(**given, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with forked.Forked(
+        ["feeds", "sync", SUBSCRIPTION, "--to", f"duckdb:{file}", "--follow", "--json"],
+        env=settings(server),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
         try:
             yield process
         finally:
             process.kill()
 
 
-def read_until(process: subprocess.Popen[str], moment: str) -> dict[str, object]:
+def read_until(process: forked.Forked, moment: str) -> dict[str, object]:
     assert process.stdout is not None
     for line in process.stdout:
         told: dict[str, object] = json.loads(line)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import geoparquet_validator
 import pytest
-from tests.e2e.serving import PLOTI, Server, environment, served
-from tests.fakes import synced
+from tests.e2e.serving import Server, environment, served
+from tests.fakes import forked, synced
 
 KINDS = ["duckdb", "sqlite", "gpkg", "parquet", "postgis_url"]
 FIRST = """id,name,fee,units,active,issued,updated,lon,lat
@@ -25,14 +25,8 @@ SECOND = """id,name,fee,units,active,issued,updated,lon,lat
 
 
 def ploti(server: Server, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PLOTI, "feeds", *arguments],
-        env=environment(PLOTI_API_URL=server.url, PLOTI_API_KEY=server.key),
-        text=True,
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
+    env = environment(PLOTI_API_URL=server.url, PLOTI_API_KEY=server.key)
+    return forked.run("feeds", *arguments, env=env)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.e2e.test_sync_command import command, ploti, read_until, until
+from tests.e2e.test_sync_command import ploti, read_until, settings, until
 from tests.fakes import synced
 from tests.fakes.feed import SUBSCRIPTION, FakeFeed, make_schema
 from tests.fakes.feed_server import Fault, FeedServer, Handler, serve
+from tests.fakes.forked import Forked
 
 from ploti.model.event import Event
 from ploti.model.ids import DatasetId
@@ -43,15 +43,14 @@ def server() -> Iterator[FeedServer]:
 
 
 @contextmanager
-def listening(
-    server: FeedServer, file: Path
-) -> Iterator[tuple[subprocess.Popen[str], HTTPConnection]]:
+def listening(server: FeedServer, file: Path) -> Iterator[tuple[Forked, HTTPConnection]]:
     """A sync that has the first version, and a connection to where it listens."""
-    given: dict[str, Any] = command(
-        server, "sync", SUBSCRIPTION, "--to", f"duckdb:{file}", "--listen", "0", "--json"
-    )
-    given["env"] |= {"PLOTI_WEBHOOK_SECRET": SECRET}
-    with subprocess.Popen(**given, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with Forked(
+        ["feeds", "sync", SUBSCRIPTION, "--to", f"duckdb:{file}", "--listen", "0", "--json"],
+        env=settings(server) | {"PLOTI_WEBHOOK_SECRET": SECRET},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
         try:
             assert process.stderr is not None
             where = urlsplit(process.stderr.readline().removeprefix("listening on ").strip())

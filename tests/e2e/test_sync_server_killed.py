@@ -16,9 +16,10 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.e2e.serving import PLOTI, Server, environment
+from tests.e2e.serving import Server, environment
 from tests.e2e.test_sync_killed import settle
 from tests.fakes import synced
+from tests.fakes.forked import Forked
 from tests.fakes.postgres import Cluster
 from tests.fakes.synced import Place
 
@@ -80,14 +81,12 @@ class Story:
     def start_again(self) -> None:
         self.server = Server(self.server.data, *self._flags)
 
-    def start_sync(self, place: Place) -> subprocess.Popen[str]:
-        to = ["--to", synced.address(place)]
-        return subprocess.Popen(
-            [*PLOTI, "feeds", "sync", self.subscription, *to],
+    def start_sync(self, place: Place) -> Forked:
+        return Forked(
+            ["feeds", "sync", self.subscription, "--to", synced.address(place)],
             env=environment(PLOTI_API_URL=self.server.url, PLOTI_API_KEY=self.key),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
 
     @contextmanager
@@ -139,7 +138,7 @@ def test_servers_and_syncs_killed_at_random_moments_end_where_they_should(
         story.start_again()
         for process, place in zip(syncs, places, strict=True):
             said, why = process.communicate(timeout=180)
-            assert process.returncode in (0, ExitStatus.UNREACHABLE, -signal.SIGKILL), said + why
+            assert process.poll() in (0, ExitStatus.UNREACHABLE, -signal.SIGKILL), said + why
             assert "Traceback" not in why
             assert_whole(place, state)
     outcome = story.server.push(DATASET, as_csv(KILLS))

@@ -16,7 +16,7 @@ from tests.e2e.test_sync_killed import KINDS, settle
 from tests.fakes import synced
 from tests.fakes.feed import SUBSCRIPTION, FakeFeed, make_schema
 from tests.fakes.feed_server import KEY, Fault, FeedServer, Handler, serve
-from tests.fakes.sync_child import context
+from tests.fakes.forked import context
 from tests.fakes.synced import Place
 
 from ploti import cli

@@ -14,7 +14,8 @@ from typing import Any
 
 import httpx2
 from standardwebhooks import Webhook as Official
-from tests.e2e.serving import PLOTI, Server, environment, served
+from tests.e2e.serving import Server, environment, served
+from tests.fakes import forked
 from tests.fakes.receiver import Answer, Receiver, receiving
 
 import ploti
@@ -165,13 +166,7 @@ def test_r164_the_commands_do_the_whole_of_it(tmp_path: Path) -> None:
         settings = environment(PLOTI_API_URL=server.url, PLOTI_API_KEY=server.key)
 
         def run(*arguments: str, status: int = 0) -> str:
-            done = subprocess.run(
-                [*PLOTI, "webhooks", *arguments],
-                capture_output=True,
-                text=True,
-                env=settings,
-                check=False,
-            )
+            done = forked.run("webhooks", *arguments, env=settings)
             assert done.returncode == status, done.stdout + done.stderr
             return done.stdout
 
@@ -274,13 +269,12 @@ def test_listen_ends_once_the_command_ran_for_all_that_was_answered(tmp_path: Pa
 
 
 @contextmanager
-def listening(*options: str, port: str = "0") -> Iterator[tuple[subprocess.Popen[str], str]]:
+def listening(*options: str, port: str = "0") -> Iterator[tuple[forked.Forked, str]]:
     """`ploti webhooks listen`, and where it listens."""
-    with subprocess.Popen(
-        [*PLOTI, "webhooks", "listen", "--port", port, *options],
+    with forked.Forked(
+        ["webhooks", "listen", "--port", port, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
         env=environment(),
     ) as listener:
         assert listener.stderr is not None

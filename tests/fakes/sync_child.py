@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
-from multiprocessing.context import ForkServerContext, ForkServerProcess
+from multiprocessing.context import ForkServerProcess
 
 from tests.fakes import synced
 from tests.fakes.feed import SUBSCRIPTION
 from tests.fakes.feed_server import KEY
+from tests.fakes.forked import context
 
 from ploti.client.connection import Client
 from ploti.sync.feed import ClientFeed
 from ploti.sync.progress import Progress
 
 KILLED = -signal.SIGKILL
-
-
-def context() -> ForkServerContext:
-    """Processes are forked off one that has all that is heavy imported, and no thread."""
-    forking = multiprocessing.get_context("forkserver")
-    forking.set_forkserver_preload(["ploti.sync.calls", "pyarrow.parquet", "httpx2", "psycopg"])
-    return forking
 
 
 def start(
