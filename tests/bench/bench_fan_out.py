@@ -51,9 +51,13 @@ def subscribe(tx: Transaction) -> None:
     tx.memberships.join([(log(number), DATASET) for number in range(LOGS)])
 
 
-def page(tx: Transaction) -> int:
+def page(tx: Transaction, subscription: SubscriptionId | None = None) -> int:
     found = read_events(
-        tx, WHO, log(5), cursor=None, limit=100, types=frozenset(), base="https://api.example"
+        *(tx, WHO, subscription or log(5)),
+        cursor=None,
+        limit=100,
+        types=frozenset(),
+        base="https://api.example",
     )
     return len(found.text)
 

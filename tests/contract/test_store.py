@@ -126,6 +126,26 @@ def test_a_page_is_the_same_however_far_it_is_told_to_look(play: Play) -> None:
     play(story)
 
 
+def test_what_staff_watch_counts_the_events_that_logs_still_keep(play: Play) -> None:
+    async def events(store: Store) -> int:
+        return (await store.read(lambda tx: tx.overview.sizes())).events
+
+    async def story(store: Store) -> None:
+        assert await events(store) == 0
+        await store.write(lambda tx: subscribe(tx, ONE, TWO))
+        assert await events(store) == 0
+        for now in (NOW, NOW, LATER):
+            await store.write(
+                lambda tx, now=now: tx.log.append_to_members([draft()], dataset_id=A, now=now)
+            )
+        await store.write(lambda tx: tx.log.append([draft()], to=[TWO], now=LATER))
+        assert await events(store) == 7
+        await store.write(lambda tx: tx.retention.drop_events(before=LATER))
+        assert await events(store) == 3
+
+    play(story)
+
+
 def test_drafts_are_numbered_one_after_another_in_each_log(play: Play) -> None:
     async def story(store: Store) -> None:
         await store.write(lambda tx: subscribe(tx, ONE, TWO))
