@@ -21,6 +21,7 @@ from ploti.server.build.shape import Shape
 REMOVED_IN = "_ploti_removed_in"
 ROW = "_ploti_row"
 GONE_FILE = "gone.parquet"
+_ROW_TYPE = "MAP(VARCHAR, VARCHAR)"
 
 
 class Gone(NamedTuple):
@@ -68,42 +69,58 @@ def and_also(gone: Gone | None, removed: str | None, *, key: Sequence[str]) -> G
     return Gone(relations=relations, key=tuple(key)) if relations else None
 
 
-def removed_rows(
-    base: Base, rows: str, *, key: Sequence[str], version: int, whole_keys: bool = False
+def removed_sql(
+    base: Base, rows: str, *, key: Sequence[str], version: int, table: str
 ) -> str | None:
-    """A relation of rows of a base as removed in `version`; None where they cannot be told by key.
+    """The statement that makes a table of rows of a base as removed in `version`, by their keys.
 
-    With `whole_keys` no record of a removed one's key is left. A row with a null in its key never
-    comes back.
+    None where they cannot be told by key. A row with a null in its key never comes back.
     """
     types = {column.name: column.type for column in base.schema.columns}
     if not key or not types.keys() >= set(key):
         return None
-    keys = {name: _text(types[name], name) for name in key}
-    others = {name: _text(type_, name) for name, type_ in types.items() if name not in keys}
-    row = f"MAP {{{', '.join(f'{literal(name)}: {sql}' for name, sql in others.items())}}}"
-    fields = [RECORD_ID, f"{row if others else 'NULL'}::MAP(VARCHAR, VARCHAR) AS {ROW}"]
-    fields += [f"{sql} AS {name}" for name, sql in _named(keys)]
+    fields = [RECORD_ID, f"{version}::BIGINT AS {REMOVED_IN}", f"NULL::{_ROW_TYPE} AS {ROW}"]
+    fields += [f"{sql} AS {name}" for name, sql in _named({k: _text(types[k], k) for k in key})]
     there = " AND ".join(f"{identifier(name)} IS NOT NULL" for name in key)
-    shared = _shared_keys(
-        base, keys, among=rows if whole_keys else snapshot_relation(base.snapshot)
-    )
     return (
-        f"(SELECT going.* REPLACE (CASE WHEN shared THEN {ROW} END AS {ROW}),"
-        f" {version}::BIGINT AS {REMOVED_IN}"
-        f" FROM (SELECT {', '.join(fields)} FROM {rows} WHERE {there}) AS going"
-        f" LEFT JOIN (SELECT DISTINCT *, true AS shared FROM ({shared})) USING ({listed(key)}))"
+        f"CREATE OR REPLACE TABLE {table} AS SELECT {', '.join(fields)} FROM {rows} WHERE {there}"
     )
 
 
-def _shared_keys(base: Base, keys: Mapping[str, str], *, among: str) -> str:
-    """SQL of the keys, as text, under which more than one record may come back."""
-    named = ", ".join(f"{sql} AS {name}" for name, sql in _named(keys))
-    names = listed(list(keys))
-    shared = f"SELECT {named} FROM (SELECT {names} FROM {among} GROUP BY ALL HAVING count(*) > 1)"
-    if base.gone is None or list(keys) != base.schema.key_columns:
-        return shared
-    return f"{shared} UNION ALL SELECT {names} FROM read_parquet({literal(base.gone)})"
+def shared_ids(base: Base, *, key: Sequence[str], table: str, whole_keys: bool) -> str:
+    """A relation of the ids in such a table whose key does not tell which record may come back.
+
+    With `whole_keys` no other record of the base has the keys of the removed ones.
+    """
+    names = listed(list(key))
+    shared = [f"SELECT {names} FROM {table} GROUP BY ALL HAVING count(*) > 1"]
+    if not whole_keys:
+        types = {column.name: column.type for column in base.schema.columns}
+        as_text = _named({k: _text(types[k], k) for k in key})
+        named = ", ".join(f"{sql} AS {name}" for name, sql in as_text)
+        repeated = f"SELECT {names} FROM {snapshot_relation(base.snapshot)} GROUP BY ALL"
+        shared.append(f"SELECT {named} FROM ({repeated} HAVING count(*) > 1)")
+    if base.gone is not None and list(key) == base.schema.key_columns:
+        shared.append(f"SELECT {names} FROM read_parquet({literal(base.gone)})")
+    keys = " UNION ALL ".join(shared)
+    return f"(SELECT {RECORD_ID} FROM {table} SEMI JOIN ({keys}) USING ({names}))"
+
+
+def first_sql(ids: str) -> str:
+    """SQL of the first of them that is found; of no row where there is none."""
+    return f"SELECT {RECORD_ID} FROM {ids} LIMIT 1"
+
+
+def rows_told_sql(base: Base, ids: str, *, key: Sequence[str], table: str) -> str:
+    """The statement that makes the table anew, with what else the records of these ids had."""
+    others = {c.name: _text(c.type, c.name) for c in base.schema.columns if c.name not in key}
+    row = f"MAP {{{', '.join(f'{literal(name)}: {sql}' for name, sql in others.items())}}}"
+    return (
+        f"CREATE OR REPLACE TABLE {table} AS SELECT removed.* REPLACE (told.{ROW} AS {ROW})"
+        f" FROM {table} AS removed LEFT JOIN (SELECT {RECORD_ID}, {row}::{_ROW_TYPE} AS {ROW}"
+        f" FROM {snapshot_relation(base.snapshot)} SEMI JOIN {ids} USING ({RECORD_ID})) AS told"
+        f" USING ({RECORD_ID})"
+    )
 
 
 def going_rows(snapshot: str) -> str:

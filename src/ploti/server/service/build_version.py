@@ -34,21 +34,19 @@ from ploti.server.build.candidate import (
     Unchanged,
 )
 from ploti.server.build.gone import (
-    GONE_FILE,
     Gone,
     and_also,
     going_rows,
     gone_before,
-    gone_sql,
     ids_of,
     missing_rows,
-    removed_rows,
     returned_sql,
 )
 from ploti.server.build.layout import EXPORTED, LISTED
 from ploti.server.build.matching.question import Continuation
 from ploti.server.ports.building import Engine, NextVersion, Reader, Written
 from ploti.server.service.carry_ids import carry_ids
+from ploti.server.service.list_removed import list_removed, write_gone
 from ploti.server.service.match_state import Matched, Sides, count_differences, match_state
 from ploti.server.service.measure_version import (
     count_between,
@@ -199,7 +197,8 @@ def _gone_lately(work: _Work, base: Base, start: Base) -> Gone | None:
     if start is base:
         return gone
     missing = missing_rows(base.snapshot, start.snapshot)
-    removed = removed_rows(base, missing, key=key, version=work.order.version)
+    version = work.order.version
+    removed = list_removed(work.engine, base, missing, key=key, version=version, table="missing")
     return and_also(gone, removed, key=key)
 
 
@@ -207,24 +206,18 @@ def _gone_files(
     work: _Work, base: Base, snapshot: str, gone: Gone | None, *, removes: bool, whole_keys: bool
 ) -> list[BuiltFile]:
     """The list of records removed lately that this version carries on, if there are any."""
-    key, order = work.state.shape.key, work.order
+    key, order, engine = work.state.shape.key, work.order, work.engine
+    version = order.version
     if order.matched_to is None:
         going = going_rows(base.snapshot)
-        removed = removed_rows(base, going, key=key, version=order.version, whole_keys=whole_keys)
-        listed = and_also(gone, removed if removes else None, key=key)
-        return write_gone(work.engine, listed, back=diff.RETURNED)
+        removed = removes and list_removed(
+            engine, base, going, key=key, version=version, whole_keys=whole_keys
+        )
+        return write_gone(engine, and_also(gone, removed or None, key=key), back=diff.RETURNED)
     listed = gone_before(base, since=order.gone_since, key=key)
     missing = missing_rows(base.snapshot, snapshot)
-    removed = removed_rows(base, missing, key=key, version=order.version)
-    return write_gone(work.engine, and_also(listed, removed, key=key), back=ids_of(snapshot))
-
-
-def write_gone(engine: Engine, gone: Gone | None, *, back: str) -> list[BuiltFile]:
-    """Write a list of records removed lately, unless it is empty."""
-    if gone is None:
-        return []
-    file = engine.write_table(gone_sql(gone, back=back), role=FileRole.GONE, name=GONE_FILE)
-    return [file] if file.rows else []
+    removed = list_removed(engine, base, missing, key=key, version=version)
+    return write_gone(engine, and_also(listed, removed, key=key), back=ids_of(snapshot))
 
 
 def _candidate(

@@ -21,7 +21,8 @@ from ploti.server.build.candidate import (
 )
 from ploti.server.build.gone import gone_before, ids_of
 from ploti.server.ports.building import Engine, Written
-from ploti.server.service.build_version import export_files, schema_file, write_gone
+from ploti.server.service.build_version import export_files, schema_file
+from ploti.server.service.list_removed import write_gone
 
 
 def replace_content(

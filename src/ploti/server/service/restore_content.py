@@ -6,10 +6,11 @@ from ploti.model.admin import BuildStage
 from ploti.model.schema import SchemaVersion, compare
 from ploti.server.build import restored
 from ploti.server.build.candidate import Base, BuildOrder, BuiltFile, Candidate
-from ploti.server.build.gone import and_also, gone_before, ids_of, missing_rows, removed_rows
+from ploti.server.build.gone import and_also, gone_before, ids_of, missing_rows
 from ploti.server.ports.building import Engine, NextVersion
-from ploti.server.service.build_version import export_files, schema_file, with_measures, write_gone
+from ploti.server.service.build_version import export_files, schema_file, with_measures
 from ploti.server.service.carry_ids import carry_ids
+from ploti.server.service.list_removed import list_removed, write_gone
 from ploti.server.service.measure_version import count_between
 
 
@@ -62,5 +63,5 @@ def _gone_files(order: BuildOrder, content: Base, base: Base, engine: Engine) ->
     key = content.schema.key_columns
     gone = gone_before(base, since=order.gone_since, key=key)
     missing = missing_rows(base.snapshot, content.snapshot)
-    removed = removed_rows(base, missing, key=key, version=order.version)
+    removed = list_removed(engine, base, missing, key=key, version=order.version)
     return write_gone(engine, and_also(gone, removed, key=key), back=ids_of(content.snapshot))
