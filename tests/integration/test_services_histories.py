@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 from tests.building import HISTORIES, history
 from tests.fakes.chain import check_log
-from tests.fakes.world import PERMITS, World, play
+from tests.fakes.child_builder import ChildBuilder
+from tests.fakes.world import PERMITS, World, play, stream
 
-from ploti.model.admin import HoldState, OutcomeKind
+from ploti.model.admin import HoldState, Outcome, OutcomeKind
 from ploti.model.event import HoldReason
 from ploti.model.version import Counts
-from ploti.server.adapters.builder import Limits, ProcessBuilder
+from ploti.server.adapters.builder.limits import Limits
+from ploti.server.adapters.builder.process import ProcessBuilder
+from ploti.server.service.check_source import push_state
 
 pytestmark = pytest.mark.skipif(
     not HISTORIES.exists(), reason="the histories lie in ../shared/data, which is absent"
@@ -97,3 +100,49 @@ def test_runways_v10_is_held_as_emptied_and_v11_follows_from_v09(
         assert check_log(await world.events(subscription.id)) == {PERMITS: 3}
 
     play(tmp_path, story, builder=builder)
+
+
+R = ("released",)
+KEY, FOUND = ("data_check", "key_fault"), ("data_check", "continuations")
+MAJOR, SAME = ("schema_review", "schema_major"), ("unchanged",)
+HELD_FOR = {
+    "gbfs_systems": ({"key": ["System ID"]}, 5, [R, KEY, KEY, FOUND, MAJOR, MAJOR]),
+    "spearfish_permits": (
+        {"key": ["permit_number"]},
+        *(1, [KEY, KEY, KEY, *(R, R, R, R, R, R), (*MAJOR, "likely_null_values")]),
+    ),
+    "world_countries_50m": ({"key": ["id"]}, 1, [KEY, SAME, R, R, KEY, R, SAME]),
+}
+"""Of a history what comes of its states from one on; a hold is released before the next."""
+
+
+@pytest.mark.parametrize("name", HELD_FOR)
+def test_each_state_of_a_history_is_held_for_what_is_wrong_with_it_and_nothing_else(
+    tmp_path: Path, name: str
+) -> None:
+    """What a release accepted holds no later state, unless it is worse."""
+    settings, first, expected = HELD_FOR[name]
+
+    async def story(world: World) -> None:
+        await world.declare(**settings)
+        found = []
+        for state in islice(history(name, tmp_path), first - 1, first - 1 + len(expected)):
+            chunks = stream(state.read_bytes())
+            outcome = await push_state(
+                world.parts, PERMITS, name=state.name, chunks=chunks, dry_run=False
+            )
+            found.append(await told(world, outcome))
+        assert found == expected
+
+    play(tmp_path, story, builder=ChildBuilder())
+
+
+async def told(world: World, outcome: Outcome) -> tuple[str, ...]:
+    """An outcome; of a hold, which is released, its reason, and what it is held for with hints."""
+    if outcome.hold is None:
+        return (outcome.outcome,)
+    (hold,) = await world.holds(HoldState.OPEN)
+    await world.release(hold.id)
+    reasons = {finding.reason: finding.kind for finding in hold.findings if finding.reason}
+    hints = [each.kind for each in hold.findings if each.kind == "likely_null_values"]
+    return (hold.reason, reasons[hold.reason], *hints)
