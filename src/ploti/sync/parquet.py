@@ -6,9 +6,10 @@ import fcntl
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
 import duckdb
@@ -53,7 +54,8 @@ class Rows:
         """The same, of the rows that a changes file says to keep."""
         return self._select(self._values(schema, written), f"WHERE {identifier(OP)} = 'upsert'")
 
-    def columns(self) -> dict[str, str]:
+    @cached_property
+    def columns(self) -> Mapping[str, str]:
         """The columns of the file, with DuckDB's type of each."""
         found = self._run(f"DESCRIBE FROM {self._file}").fetchall()
         return {str(name): str(kind) for name, kind, *_ in found}
@@ -84,7 +86,7 @@ class Rows:
 
     def buckets(self, schema: Schema) -> Buckets:
         """The digest of the file's rows; a missing column and a value of no fit count as null."""
-        have = self.columns()
+        have = self.columns
         if RECORD_ID not in have:
             raise TableError(f"the file has no column {RECORD_ID}")
         values = {column.name: _as_read(column, have.get(column.name)) for column in schema.columns}
@@ -92,7 +94,7 @@ class Rows:
 
     def value(self, column: Column) -> str:
         """The SQL of a column's value in its type, a geometry as WKB."""
-        return _from_file(column, self.columns()[column.name])
+        return _from_file(column, self.columns[column.name])
 
     def csv(self, schema: Schema, written: Written) -> Iterator[bytes]:
         """The same as `read`, as CSV in pieces: a null is nothing, an empty text is quoted."""
@@ -115,7 +117,7 @@ class Rows:
             raise TableError("the changes file has operations that this release does not know")
 
     def _values(self, schema: Schema, written: Written) -> str:
-        have = self.columns()
+        have = self.columns
         missing = [each.name for each in schema.columns if each.name not in have]
         if missing or RECORD_ID not in have:
             raise TableError(f"the file has no column {', '.join(missing or [RECORD_ID])}")

@@ -48,7 +48,7 @@ class Tables:
         old, new = Rows(self._engine, base), Rows(self._engine, changes)
         new.check_operations()
         new.check_columns(schema)
-        has_box = BBOX in old.columns() and BBOX in new.columns()
+        has_box = BBOX in old.columns and BBOX in new.columns
         query = (
             f"SELECT {_cells(schema, old, has_box=has_box)} FROM {parquet(base)}"
             f" WHERE {_ID} NOT IN (SELECT {_ID} FROM {parquet(changes)})"
@@ -93,7 +93,7 @@ class Tables:
 
 def _cells(schema: Schema, rows: Rows, *, has_box: bool) -> str:
     """Record id, columns and covering box of a file's rows, geometries as WKB."""
-    have = rows.columns()
+    have = rows.columns
     cells = [_ID]
     for column in schema.columns:
         kind = "BLOB" if column.type == "geometry" else sql_type(column.type)

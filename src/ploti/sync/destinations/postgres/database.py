@@ -25,7 +25,6 @@ from ploti.sync.destinations.postgres.wire import Wire
 from ploti.sync.engine import open_engine
 
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
-_MEMORY = "256MB"
 
 
 class Postgres:
@@ -51,7 +50,7 @@ class Postgres:
     @cached_property
     def _engine(self) -> duckdb.DuckDBPyConnection:
         """What reads the Parquet files; one thread keeps their order in little memory."""
-        engine = open_engine(memory_limit=_MEMORY, threads="1")
+        engine = open_engine(threads="1")
         engine.execute("SET TimeZone = 'UTC'")
         return engine
 

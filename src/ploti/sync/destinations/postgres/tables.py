@@ -34,6 +34,8 @@ _KEYS = """
         AND indnkeyatts = 1 AND attname = %s
 """
 _ID = identifier(RECORD_ID)
+_MEMORY, _COLUMN = 240 * 1024, 400
+"""KiB in which DuckDB reads a file, and those that it takes for each of its columns besides."""
 
 
 class Tables:
@@ -135,7 +137,7 @@ class Tables:
             )
 
     def _stage(self, schema: Schema, columns: Columns, file: Path, *, is_changes: bool) -> None:
-        rows = Rows(self._engine, file)
+        rows = self._rows(schema, file)
         self._wire.run(staging.stage_sql(columns, is_changes=is_changes))
         written = self._written(schema, columns)
         pieces = rows.csv_changes(schema, written) if is_changes else rows.csv(schema, written)
@@ -145,10 +147,16 @@ class Tables:
     def _make(self, place: str, schema: Schema, columns: Columns, file: Path) -> None:
         """Make a table with a file's rows; its index is made last, which costs less."""
         self._wire.run(f"CREATE TABLE {columns.make_sql(place)}")
-        pieces = Rows(self._engine, file).csv(schema, self._written(schema, columns))
+        pieces = self._rows(schema, file).csv(schema, self._written(schema, columns))
         # Frozen, so that a reader whose snapshot is older finds the rows and no empty table.
         self._wire.copy(f"COPY {place} FROM STDIN (FORMAT csv, FREEZE)", pieces)
         self._wire.run(f"ALTER TABLE {place} ADD PRIMARY KEY ({_ID})")
+
+    def _rows(self, schema: Schema, file: Path) -> Rows:
+        """A file's rows, read in little memory: each column takes a buffer of its own."""
+        memory = _MEMORY + len(schema.columns) * _COLUMN
+        self._engine.execute(f"SET memory_limit = '{memory} KiB'")
+        return Rows(self._engine, file)
 
     def _written(self, schema: Schema, columns: Columns) -> Written:
         geometry = values.GEOMETRY if values.GEOMETRY in columns.types else values.WKB
