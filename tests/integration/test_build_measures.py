@@ -42,6 +42,16 @@ def test_a_column_that_came_with_the_values_of_one_that_left_is_a_likely_rename(
     assert "rename: {lon: lng}" in finding.message
 
 
+def test_so_is_one_that_was_empty_where_the_other_had_values(tmp_path: Path) -> None:
+    """As austin_permits v04, whose `lng` takes the values of `lon`, and keeps its own."""
+    builds = Builds(tmp_path, declare(key=["id"]))
+    builds.build(state("id,lon,lng,kind", "1,1.5,,a", "2,2.5,,b", "3,,7.5,c", "4,3.5,,d"))
+    rows = ("1,1.5,a", "2,2.5,b", "3,7.5,c", "4,3.5,d", "5,9.5,e")
+    built = candidate(builds.build(state("id,lng,kind", *rows)))
+    (finding,) = [each for each in built.findings if each.kind == "likely_rename"]
+    assert "rename: {lng: lon}" in finding.message
+
+
 def test_a_text_that_alone_made_a_column_text_is_a_likely_null_value(tmp_path: Path) -> None:
     builds = Builds(tmp_path, declare(key=["id"]))
     builds.build(state("id,cost,size", "1,10,1", "2,20,2", "3,30,3"))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ploti.model.admin import Finding
 from ploti.model.schema import RetypedColumn, Schema, SchemaChange
 from ploti.model.sql import identifier, literal
 from ploti.server.build.diff import DIFF
+from ploti.server.build.measures import Measures
 from ploti.server.build.shape import Shape, base_value
 
 _MOST = 5
@@ -24,22 +27,41 @@ _SQL_TYPES = {
 }
 
 
-def renames_sql(change: SchemaChange, *, before: str, after: str) -> str | None:
+def renames_sql(
+    change: SchemaChange, *, before: str, after: str, filled: Sequence[str]
+) -> str | None:
     """SQL of a row a pair of columns: the one that left, the one that came, values, equal ones.
 
-    None where nothing left or nothing came. The values are those of records in both snapshots.
+    None where nothing left or nothing came. The values are those of records in both snapshots; of
+    the `filled` columns, which were there, those of records that had none in them.
     """
-    pairs = [(old.name, new.name) for old in change.removed[:_MOST] for new in change.added[:_MOST]]
+    came = [each.name for each in change.added]
+    pairs = [(old.name, new) for old in change.removed[:_MOST] for new in [*came, *filled][:_MOST]]
     if not pairs:
         return None
     parts = [
         f"SELECT {literal(old)}, {literal(new)}, count(*) FILTER (o IS NOT NULL OR n IS NOT NULL),"
         f" count(*) FILTER (o = n), count(DISTINCT o) FROM (SELECT b.{identifier(old)}::VARCHAR"
         f" AS o, a.{identifier(new)}::VARCHAR AS n FROM read_parquet({literal(before)}) AS b"
-        f" JOIN read_parquet({literal(after)}) AS a USING (_ploti_record_id))"
+        f" JOIN read_parquet({literal(after)}) AS a USING (_ploti_record_id)"
+        f"{f' WHERE b.{identifier(new)} IS NULL' if new in filled else ''})"
         for old, new in pairs
     ]
     return " UNION ALL ".join(parts)
+
+
+def filled_since(change: SchemaChange, before: Measures, after: Measures) -> list[str]:
+    """The columns in which about as many values came as left with a column."""
+    left = [before.filled.get(old.name, 0) for old in change.removed]
+    return [
+        name
+        for name in sorted(before.filled.keys() & after.filled.keys())
+        if any(
+            after.filled[name] - before.filled[name] >= _NEARLY_ALL * values
+            for values in left
+            if values
+        )
+    ]
 
 
 def rename_findings(found: list[tuple[object, ...]]) -> list[Finding]:
@@ -48,7 +70,7 @@ def rename_findings(found: list[tuple[object, ...]]) -> list[Finding]:
         Finding(
             reason=None,
             kind="likely_rename",
-            message=f"{old} is gone while {new} came with the same values: if it is the same"
+            message=f"{old} is gone while the same values came in {new}: if it is the same"
             f" column, declare rename: {{{new}: {old}}}",
         )
         for old, new, values, equal, different in found

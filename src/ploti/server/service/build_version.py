@@ -270,12 +270,12 @@ def _written(
 
 def with_measures(built: Candidate, base: Base, snapshot: str, engine: Engine) -> Candidate:
     """The candidate with what its review needs to know of both snapshots."""
-    hints = find_hints(engine, built.schema_change, before=base.snapshot, after=snapshot)
+    before = measure(engine, base.snapshot, rows=base.row_count)
+    after = measure(engine, snapshot, rows=built.row_count)
+    sides = (base.snapshot, before), (snapshot, after)
+    hints = find_hints(engine, built.schema_change, before=sides[0], after=sides[1])
     return msgspec.structs.replace(
-        built,
-        findings=[*built.findings, *hints],
-        before=measure(engine, base.snapshot, rows=base.row_count),
-        after=measure(engine, snapshot, rows=built.row_count),
+        built, findings=[*built.findings, *hints], before=before, after=after
     )
 
 

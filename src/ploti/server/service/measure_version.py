@@ -52,15 +52,21 @@ def find_one_column(engine: Engine, state: State, base: Base, *, counts: Counts)
 
 
 def find_hints(
-    engine: Engine, change: SchemaChange | None, *, before: str, after: str
+    engine: Engine,
+    change: SchemaChange | None,
+    *,
+    before: tuple[str, Measures],
+    after: tuple[str, Measures],
 ) -> list[Finding]:
-    """What would end the review of a MAJOR change, as far as the two snapshots tell."""
+    """What would end the review of a MAJOR change, as far as two snapshots and measures tell."""
     if change is None or change.level is not Level.MAJOR:
         return []
-    renames = hints.renames_sql(change, before=before, after=after)
+    (old, were), (new, are) = before, after
+    filled = hints.filled_since(change, were, are)
+    renames = hints.renames_sql(change, before=old, after=new, filled=filled)
     findings = hints.rename_findings(engine.rows(renames)) if renames else []
     for column in change.retyped:
-        misfits = hints.misfits_sql(column, after=after)
+        misfits = hints.misfits_sql(column, after=new)
         if misfits:
             findings += hints.null_finding(column, engine.rows(misfits))
     return findings
