@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import cast
 
-from ploti.server.adapters.builder import Limits
+from ploti.server.adapters.builder.limits import Limits
 from ploti.server.app.child import _do
 from ploti.server.build.candidate import (
     Broken,

@@ -18,6 +18,7 @@ with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         assert not end.code, end.code
 {LIST_MODULES}
 """
+CHILD = f"import ploti.server.app.child; {LIST_MODULES}"
 HEAVY = {
     "aiohttp",
     "alembic",
@@ -49,3 +50,9 @@ def test_an_import_and_a_help_load_neither_the_engine_nor_the_store_nor_the_serv
 
 def test_an_import_loads_no_http_library() -> None:
     assert HTTP & loaded(IMPORT) == set()
+
+
+def test_the_child_of_a_build_loads_nothing_that_only_the_server_needs() -> None:
+    """It starts for every build, and is over before much else has begun."""
+    servers = {"aiohttp", "alembic", "asyncio", "litestar", "sqlalchemy", "structlog", "uvicorn"}
+    assert servers & loaded(CHILD) == set()

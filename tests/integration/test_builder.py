@@ -19,7 +19,8 @@ import uvloop
 from ploti.model.admin import BuildProgress, BuildStage
 from ploti.model.ids import DatasetId
 from ploti.model.schema import Schema
-from ploti.server.adapters.builder import Limits, ProcessBuilder
+from ploti.server.adapters.builder.limits import Limits
+from ploti.server.adapters.builder.process import ProcessBuilder
 from ploti.server.build.candidate import (
     Broken,
     BuildOrder,
@@ -35,7 +36,7 @@ GIB = 1 << 30
 OPENING = """
 import os, sys, signal, resource, time
 from ploti.errors import SourceError
-from ploti.server.adapters.builder import run_child
+from ploti.server.adapters.builder.child import run_child
 from ploti.server.build.candidate import Unchanged
 def say(*facts): return Unchanged(state_digest=" ".join(str(fact) for fact in facts))
 def work(order, limits, telling):

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.building import declare
 
-from ploti.server.adapters.builder import Limits, ProcessBuilder
+from ploti.server.adapters.builder.limits import Limits
+from ploti.server.adapters.builder.process import ProcessBuilder
 from ploti.server.build.candidate import Broken, BuildOrder, BuildResult
 
 MIB = 1 << 20

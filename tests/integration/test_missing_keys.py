@@ -7,7 +7,8 @@ from tests.fakes.world import World, play
 
 from ploti.model.admin import OutcomeKind
 from ploti.model.event import HoldReason
-from ploti.server.adapters.builder import Limits, ProcessBuilder
+from ploti.server.adapters.builder.limits import Limits
+from ploti.server.adapters.builder.process import ProcessBuilder
 from ploti.server.build.candidate import Broken, Candidate
 from ploti.server.release.decide import review
 from ploti.server.sources.declaration import Holds

@@ -11,7 +11,8 @@ from tests.fakes.world import PERMITS, World, many, play, table
 from ploti.errors import Conflict, NotFound, SourceError
 from ploti.model.admin import Outcome, OutcomeKind
 from ploti.model.version import Counts
-from ploti.server.adapters.builder import Limits, ProcessBuilder
+from ploti.server.adapters.builder.limits import Limits
+from ploti.server.adapters.builder.process import ProcessBuilder
 from ploti.server.build.candidate import BuildOrder, Candidate, FileRole, Unchanged
 from ploti.server.service.read_catalogue import get_dataset
 from ploti.server.service.read_version import get_digest, get_version

@@ -21,7 +21,8 @@ from ploti.model.event import HoldReason
 from ploti.model.ids import ProposalId
 from ploti.model.version import Counts, ResyncReason
 from ploti.model.wire import Instant
-from ploti.server.adapters.builder import Limits, ProcessBuilder
+from ploti.server.adapters.builder.limits import Limits
+from ploti.server.adapters.builder.process import ProcessBuilder
 from ploti.server.build.candidate import FileRole
 from ploti.server.membership.principal import Reader
 from ploti.server.service.match_again import match_held

@@ -7,7 +7,8 @@ import os
 
 import duckdb
 
-from ploti.server.adapters.builder import Limits, run_child
+from ploti.server.adapters.builder.child import run_child
+from ploti.server.adapters.builder.limits import Limits
 from ploti.server.adapters.engine.duck import DuckEngine
 from ploti.server.adapters.readers import READERS
 from ploti.server.build.candidate import Broken, ExportOrder, LookOrder, Order, Result

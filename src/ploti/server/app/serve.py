@@ -13,7 +13,8 @@ import uvloop
 
 from ploti.errors import PlotiError
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner, derive
-from ploti.server.adapters.builder import Limits, ProcessBuilder
+from ploti.server.adapters.builder.limits import Limits
+from ploti.server.adapters.builder.process import ProcessBuilder
 from ploti.server.adapters.data_folder import DataFolder, FolderMark
 from ploti.server.adapters.fetcher import SourceFetcher
 from ploti.server.adapters.ids import RandomIds

@@ -1,7 +1,4 @@
-"""Adapter: runs a build in a process of its own, with limits and without secrets."""
+"""Adapter: runs a build in a process of its own, with limits and without secrets.
 
-from ploti.server.adapters.builder.child import run_child
-from ploti.server.adapters.builder.limits import Limits
-from ploti.server.adapters.builder.process import ProcessBuilder
-
-__all__ = ["Limits", "ProcessBuilder", "run_child"]
+Nothing is imported here: the server and the child each load their own half.
+"""
