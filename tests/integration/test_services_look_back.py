@@ -16,6 +16,7 @@ from ploti.model.admin import Proposal, ProposalState
 from ploti.model.wire import Instant
 from ploti.server.build.candidate import Broken, Looked, LookOrder
 from ploti.server.ports.rows import JobKind, JobRow
+from ploti.server.service import look_back
 from ploti.server.service.propose_ids import list_proposals, reject_proposal
 from ploti.server.service.replace_ids import approve_proposal
 from ploti.server.service.run_jobs import run_job
@@ -126,6 +127,21 @@ def test_what_keys_alone_are_to_tell_is_not_looked_at(run: Callable[..., None]) 
             JobRow(kind=JobKind.LOOK_BACK, subject=PERMITS, run_at=world.clock.now()),
         )
         assert await looked(world) == []
+
+    run(story)
+
+
+def test_a_very_large_version_is_not_looked_at(
+    run: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(world: World) -> None:
+        monkeypatch.setattr(look_back, "_MOST_ROWS", 299)
+        await world.declare(key=["permit"])
+        rows = permits(300)
+        await world.push(csv(rows))
+        await world.push(csv(renamed(rows, 3)))
+        assert await looked(world) == []
+        assert not await world.read(lambda tx: tx.jobs.is_planned(JobKind.LOOK_BACK, PERMITS))
 
     run(story)
 

@@ -25,6 +25,9 @@ _LOG = structlog.get_logger()
 _MOST = 30
 """Versions whose removed records are looked for, the latest."""
 
+_MOST_ROWS = 2_000_000
+"""Of a larger version the look would cost far more than its build: minutes of work a release."""
+
 _AT_A_TIME = 500
 
 
@@ -90,8 +93,13 @@ def _begin(tx: Transaction, *, dataset_id: DatasetId, now: Instant) -> LookOrder
         removals=_removals(tx, dataset, current, after=replaced, now=now),
         folder="",
     )
-    off = dataset.declaration.continuation == Continuation.OFF
-    if off or not order.removals or tx.proposals.of_version(dataset_id, current.version):
+    needless = (
+        dataset.declaration.continuation == Continuation.OFF
+        or current.row_count > _MOST_ROWS
+        or not order.removals
+        or tx.proposals.of_version(dataset_id, current.version)
+    )
+    if needless:
         _looked(tx, dataset, current.version, now=now)
         return None
     return order
