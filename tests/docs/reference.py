@@ -300,7 +300,9 @@ def destinations() -> str:
         "byte for byte. Changes are folded into a new file, which takes the old one's place by one "
         "rename: whoever reads sees the one or the other, whole. A column that is new comes with "
         "the version that brings it, and columns of your own do not stay. Read it by anything: "
-        '`geopandas.read_parquet("copy/permits.parquet")`.',
+        '`geopandas.read_parquet("copy/permits.parquet")`. A library that opens a file by its name '
+        "twice, as this one does, may meet one version after the other and fail: read again, or "
+        "give it the open file.",
         "## Names",
         "A name that a destination cannot hold gets another one there, once: it stays, whatever "
         "comes later. In SQLite a table whose name begins with `sqlite_` or `_ploti_` (in a "

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from multiprocessing.synchronize import Event
 from typing import Any
 
 import psycopg
@@ -564,48 +562,6 @@ def test_a_commit_whose_answer_is_lost_is_never_guessed_at(
     assert "was lost" in told[0]
     assert synced.held(postgres_url)[PERMITS] == (4, "held")
     assert_equal(feed, postgres_url)
-
-
-def read_on(url: str, ready: Event, end: Event, found: Any) -> None:
-    """A reader of its own, in a process of its own: what it sees in one look each."""
-    seen = set()
-    with psycopg.connect(url, autocommit=True) as connection:
-        while not end.is_set():
-            row = connection.execute(
-                "SELECT count(*), min(units), max(units) FROM permits"
-            ).fetchone()
-            seen.add(row)
-            ready.set()
-    found.put(seen)
-
-
-def test_a_reader_beside_loads_and_changes_never_sees_half_of_them(postgres_url: str) -> None:
-    feed = FakeFeed()
-    feed.join(PERMITS)
-    ids = [f"rec_{number}" for number in range(3_000)]
-    schema, wider = make_schema(units="int64"), make_schema(units="int64", floors="int64")
-    retyped = make_schema(units="int64", floors="string")
-
-    def whole(number: int) -> dict[str, dict[str, Cell]]:
-        return {each: {"units": number} for each in ids[: len(ids) - number]}
-
-    release(feed, whole(0), schema)
-    synced.sync(feed, postgres_url)
-    context = multiprocessing.get_context("spawn")
-    ready, end, found = context.Event(), context.Event(), context.Queue()
-    reader = context.Process(target=read_on, args=(postgres_url, ready, end, found), daemon=True)
-    reader.start()
-    assert ready.wait(60)
-    for number in range(1, 13):
-        reason = ResyncReason.RECORD_IDS_CHANGED if number % 2 else None
-        shape = schema if number < 5 else wider if number < 9 else retyped
-        release(feed, whole(number), shape, reason)
-        assert synced.sync(feed, postgres_url).exit_status is ExitStatus.DONE
-    end.set()
-    seen = found.get(timeout=60)
-    reader.join(60)
-    assert seen <= {(len(ids) - number, number, number) for number in range(13)}
-    assert len(seen) > 1
 
 
 @pytest.mark.parametrize(

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.fakes import synced
 from tests.fakes.feed import FakeFeed, FakeVersion, make_schema
 
-from ploti.errors import DestinationBusy, ExitStatus, SyncError
+from ploti.errors import DestinationBusy, SyncError
 from ploti.model.digest import Cell, bucket_of
 from ploti.model.ids import DatasetId
 from ploti.model.schema import Schema
@@ -165,51 +161,6 @@ def test_a_reader_keeps_its_version_and_the_commit_waits_for_it(feed: FakeFeed, 
     reader.close()
     synced.sync(feed, file)
     assert synced.held(file) == {PERMITS: (2, "held")}
-
-
-def read_on(file: Path, ready: Event, end: Event, found: Any) -> None:
-    """A reader of its own, in a process of its own: what it sees in one look each."""
-    seen: set[object] = set()
-    with closing(sqlite3.connect(file, timeout=60)) as connection:
-        while not end.is_set():
-            try:
-                row = connection.execute(
-                    "SELECT count(*), min(units), max(units) FROM permits"
-                ).fetchone()
-            except sqlite3.Error as error:
-                row = str(error)
-            seen.add(row)
-            ready.set()
-    found.put(seen)
-
-
-def test_a_reader_beside_loads_and_changes_never_sees_half_of_them(file: Path) -> None:
-    feed = FakeFeed()
-    feed.join(PERMITS)
-    ids = [f"rec_{number}" for number in range(3_000)]
-    schema, wider = make_schema(units="int64"), make_schema(units="int64", floors="int64")
-    retyped = make_schema(units="int64", floors="string")
-
-    def whole(number: int) -> dict[str, dict[str, Cell]]:
-        return {each: {"units": number} for each in ids[: len(ids) - number]}
-
-    release(feed, whole(0), schema)
-    synced.sync(feed, file)
-    context = multiprocessing.get_context("spawn")
-    ready, end, found = context.Event(), context.Event(), context.Queue()
-    reader = context.Process(target=read_on, args=(file, ready, end, found), daemon=True)
-    reader.start()
-    assert ready.wait(60)
-    for number in range(1, 13):
-        reason = ResyncReason.RECORD_IDS_CHANGED if number % 2 else None
-        shape = schema if number < 5 else wider if number < 9 else retyped
-        release(feed, whole(number), shape, reason)
-        assert synced.sync(feed, file).exit_status is ExitStatus.DONE
-    end.set()
-    seen = found.get(timeout=60)
-    reader.join(60)
-    assert seen <= {(len(ids) - number, number, number) for number in range(13)}
-    assert len(seen) > 1
 
 
 def test_a_file_that_is_no_database_is_refused_and_stays(feed: FakeFeed, file: Path) -> None:
