@@ -45,6 +45,49 @@ def test_a_server_that_ignores_offsets_is_read_by_its_ids(tmp_path: Path) -> Non
     assert ids(read(tmp_path, layer(honours=honours))) == [1, 2, 3, 4, 5, 6, 7]
 
 
+class Unnumbered:
+    """A table whose rows have no ids, a few at a time; some of them are alike."""
+
+    def __init__(self, count: int, *, ordered: bool = True) -> None:
+        self.rows = [{"attributes": {"a": f"{n // 2:03d}", "b": None}} for n in range(count)]
+        self.ordered = ordered
+        self.asked: list[str | None] = []
+
+    async def answer(self, request: web.Request) -> web.Response:
+        query = request.query
+        if "returnIdsOnly" in query:
+            return web.json_response({"error": {"code": 400, "message": "no such field"}})
+        if "returnCountOnly" in query:
+            return web.json_response({"count": len(self.rows)})
+        if "resultOffset" not in query:
+            fields = [{"name": name, "type": "esriFieldTypeString"} for name in "ab"]
+            about = {"type": "Table", "fields": fields, "maxRecordCount": 3}
+            return web.json_response(about | {"supportsPagination": True})
+        self.asked.append(query.get("orderByFields"))
+        turn = 0 if self.ordered else 2 * len(self.asked) % len(self.rows)
+        rows, start = self.rows[turn:] + self.rows[:turn], int(query["resultOffset"])
+        return web.json_response({"features": rows[start : start + 3]})
+
+
+def test_a_table_without_object_ids_is_read_in_the_order_of_its_columns(tmp_path: Path) -> None:
+    server = Unnumbered(11)
+    state = read(tmp_path, layer(), answer=server.answer)
+    rows = [json.loads(line) for line in state.decode().splitlines()[1:]]
+    assert rows == server.rows
+    assert {*server.asked} == {"a,b"}
+    _, built = build(tmp_path, state)
+    assert built.row_count == 11
+    empty = read(tmp_path / "empty", layer(), answer=Unnumbered(0).answer)
+    assert len(empty.splitlines()) == 1
+
+
+def test_a_table_without_object_ids_that_keeps_no_order_is_not_taken_for_whole(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(SourceError, match="changed while it was read"):
+        read(tmp_path, layer(), answer=Unnumbered(11, ordered=False).answer)
+
+
 @pytest.mark.parametrize("odd", ["twice", "others"])
 def test_rows_that_come_twice_or_unasked_fail_the_read(odd: str, tmp_path: Path) -> None:
     server = layer(honours=["where", "objectIds", "returnIdsOnly", "returnCountOnly"])

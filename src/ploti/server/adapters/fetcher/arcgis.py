@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from hashlib import blake2b
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -29,6 +30,7 @@ from ploti.server.adapters.fetcher.asking import (
     decoded,
     failure,
 )
+from ploti.server.adapters.fetcher.offsets import by_offset
 from ploti.server.sources.pages import Pages
 
 K = TypeVar("K", bound=msgspec.Struct)
@@ -54,12 +56,18 @@ async def layer_pages(url: URL, ask: Ask) -> AsyncGenerator[Page, None]:
     """All rows of a layer.
 
     By offset in the order of the ids where the layer can, and what that leaves out by its ids, so
-    that pages that are short, empty, unordered or cut lose nothing. Raises TryAgain where the rows
-    are not those that the layer lists and counts.
+    that pages that are short, empty, unordered or cut lose nothing. A layer that has no ids is read
+    by offset in the order of all its columns. Raises TryAgain where the rows are not those that the
+    layer lists and counts.
     """
     layer = _Layer(url, ask, await _about(url, ask))
     listed = await layer.ids()
-    total = await layer.count()
+    if listed is None:
+        async with aclosing(by_offset(layer)) as in_order:
+            async for page in in_order:
+                yield page
+        return
+    total = await layer.total()
     seen: set[int] = set()
     if not listed:
         yield Page(rows=[], ids=[], pages=layer.describe(None))
@@ -111,15 +119,30 @@ class _Layer:
         """Whether it gives the rows after a number of them, in an order that is known."""
         return self._about.gives_by_offset and self._identity is not None
 
-    async def ids(self) -> set[int]:
-        """The object ids of all rows."""
-        listed = await self._question({"returnIdsOnly": "true"}, Ids)
+    async def ids(self) -> set[int] | None:
+        """The object ids of all rows; None of a layer with columns of which none is that."""
+        try:
+            listed = await self._question({"returnIdsOnly": "true"}, Ids)
+        except SourceError:
+            if self._identity or not self._about.fields:
+                raise
+            return None
         self._identity = self._identity or listed.object_id_field_name
+        if self._identity is None and self._about.fields:
+            return None
         return set(listed.object_ids or ())
 
-    async def count(self) -> int:
+    async def total(self) -> int:
         """How many rows there are."""
         return (await self._question({"returnCountOnly": "true"}, Count)).count
+
+    async def page(self, offset: int) -> Page:
+        """Some rows after so many, in the order of all columns; each is told by place and bytes."""
+        order = {"orderByFields": ",".join(self._about.sortable), "resultOffset": str(offset)}
+        answer = await self._answer(lambda: order | {"resultRecordCount": str(self.size)})
+        rows = answer.features or []
+        told = [b"%d %b" % (n, blake2b(bytes(row)).digest()) for n, row in enumerate(rows, offset)]
+        return Page(rows=rows, ids=told, pages=self.describe(answer))
 
     async def rows_after(self, offset: int) -> _Got:
         """Some rows after so many, in the order of the ids."""
@@ -141,15 +164,18 @@ class _Layer:
         self._pages = self._pages or pages
         return self._pages
 
-    async def _rows(self, asked: Callable[[], dict[str, str]]) -> _Got:
+    async def _answer(self, asked: Callable[[], dict[str, str]]) -> Answer:
         """A page of rows; of rows so large that a page of them is too large, fewer."""
         try:
-            answer = await self._question(asked() | self._about.forms, Answer)
+            return await self._question(asked() | self._about.forms, Answer)
         except TooLargeAPage:
             if self.size == 1:
                 raise
             self.size = self.size // 2
-            return await self._rows(asked)
+            return await self._answer(asked)
+
+    async def _rows(self, asked: Callable[[], dict[str, str]]) -> _Got:
+        answer = await self._answer(asked)
         self._identity = self._identity or object_id_field(self._about, answer)
         features = answer.features or []
         ids = [self._id_of(bytes(feature)) for feature in features]

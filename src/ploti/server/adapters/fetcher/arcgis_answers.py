@@ -12,6 +12,7 @@ from ploti.server.sources.pages import PageField, Pages, Shapes
 _LONGEST_TEXT = 10_000
 _MADE_UP_TYPES = {"esriFieldTypeOID", "esriFieldTypeGlobalID"}
 _SHAPE = "esriFieldTypeGeometry"
+_NO_ORDER = {_SHAPE, "esriFieldTypeBlob", "esriFieldTypeRaster", "esriFieldTypeXML"}
 _MEASURE = re.compile(r"shape[._]+(?:st)?(?:area|length|len)(?:\(\))?_*", re.IGNORECASE)
 
 
@@ -116,6 +117,11 @@ class About(_Camel):
         """Whether it says that it gives the rows after a number of them."""
         abilities = self.advanced_query_capabilities
         return bool(self.supports_pagination or (abilities and abilities.supports_pagination))
+
+    @property
+    def sortable(self) -> list[str]:
+        """The columns by whose values rows can be put in order."""
+        return [field.name for field in self.fields or () if field.type not in _NO_ORDER]
 
     @property
     def forms(self) -> dict[str, str]:
