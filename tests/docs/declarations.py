@@ -167,7 +167,9 @@ def declarations() -> str:
         "## Sources that give rows",
         "`arcgis`, `socrata` and tables of `ckan` are read in pages, in the order of their own "
         "ids, and proved whole by the source's own count; an ArcGIS layer by its list of object "
-        "ids too. Their columns and types are those that the source states. Columns that the "
+        "ids too, and one without any in the order of all its columns. Columns that the address "
+        "chooses (`$select` of Socrata, `fields` of CKAN) are the ones that are read. Their "
+        "columns and types are those that the source states. Columns that the "
         "server makes up (`OBJECTID`, `GlobalID`, lengths and areas of shapes, `:id`, `_id`) are "
         "left out unless `key` or `columns` names them. The first column of Socrata that has "
         "places is the geometry; one with addresses in it stays a column too. What an ArcGIS layer "
