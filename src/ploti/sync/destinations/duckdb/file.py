@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -47,14 +48,22 @@ class DuckDB(File):
 
         To make one anew each time is six times dearer than to attach a file to it.
         """
-        return open_engine()
+        return open_engine(spill=self._spill)
+
+    @property
+    def _spill(self) -> Path:
+        """A folder for what a load has in hand beyond its memory."""
+        return self._beside("spill")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other clients out by a file beside it."""
         with super().lock():
             self._finish_killed_run()
-            yield
+            try:
+                yield
+            finally:
+                shutil.rmtree(self._spill, ignore_errors=True)
 
     def _finish_killed_run(self) -> None:
         """Bring what a killed run has committed, but left beside the file, into it."""

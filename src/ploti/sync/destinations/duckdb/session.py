@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import duckdb
 
+from ploti.errors import SyncError
 from ploti.model.ids import DatasetId, EventId, SubscriptionId
+from ploti.model.schema import Schema
 from ploti.model.wire import Instant
 from ploti.sync.destination import Transaction
 from ploti.sync.destinations.duckdb.tables import ALIAS, Tables, said_of_the_table
+from ploti.sync.engine import little_memory
 from ploti.sync.held import Held, Holdings, State
 from ploti.sync.transaction import DatabaseTransaction, Owner
 
@@ -137,7 +141,24 @@ class DuckDBTransaction(DatabaseTransaction):
     ) -> None:
         super().__init__(Tables(connection), subscription_id)
         self._connection = connection
+        self._released: list[str] = []
         self._has_changed = False
+
+    def load(self, table: str, schema: Schema, file: Path, *, exactly: bool = False) -> None:
+        """Replace the table's rows by a snapshot's, in little memory where its rows allow that.
+
+        Rows may be too wide for it. Then the transaction, which a load begins, begins again.
+        """
+        try:
+            with little_memory(self._connection):
+                super().load(table, schema, file, exactly=exactly)
+        except SyncError as error:
+            if self._has_changed or not isinstance(error.__cause__, duckdb.OutOfMemoryException):
+                raise
+            self._connection.execute("ROLLBACK; BEGIN")
+            for released in self._released:
+                self._release(released)
+            super().load(table, schema, file, exactly=exactly)
 
     def _owners(self, table: str) -> list[Owner]:
         return self._connection.execute(
@@ -150,6 +171,7 @@ class DuckDBTransaction(DatabaseTransaction):
         self._connection.execute(
             f"UPDATE {_DATASETS} SET table_name = NULL WHERE lower(table_name) = lower(?)", [table]
         )
+        self._released = [table]
 
     def save(self, held: Held) -> None:
         """Write the dataset's line anew."""
