@@ -32,6 +32,7 @@ def to_wkb(geometry: Table, kind: int, *, depth: int = 0) -> bytes:
     if kind in {_MULTI_POLYGON, _COLLECTION}:
         return _parts(geometry, kind, depth=depth)
     points, raised = _points(geometry)
+    ends = geometry.indices(_ENDS)
     code = kind + raised
     if kind == _POINT and len(points) > 1:
         raise ValueError(f"its Point has {len(points)} positions")
@@ -42,13 +43,13 @@ def to_wkb(geometry: Table, kind: int, *, depth: int = 0) -> bytes:
         case 2:
             return head + _counted(points)
         case 3:
-            rings = _split(points, geometry.indices(_ENDS))
+            rings = _split(points, ends)
             return head + pack("<I", len(rings)) + b"".join(map(_counted, rings))
         case 4:
             inner = pack("<BI", 1, _POINT + raised)
             return head + pack("<I", len(points)) + b"".join(inner + p.tobytes() for p in points)
         case _:
-            lines = _split(points, geometry.indices(_ENDS))
+            lines = _split(points, ends)
             inner = pack("<BI", 1, _LINE + raised)
             parts = b"".join(inner + _counted(line) for line in lines)
             return head + pack("<I", len(lines)) + parts
