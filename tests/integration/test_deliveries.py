@@ -531,6 +531,32 @@ def test_a_redelivery_by_hand_has_an_id_of_its_own(tmp_path: Path) -> None:
     play(tmp_path, story)
 
 
+def test_a_redelivery_by_hand_leaves_what_is_under_way_alone(tmp_path: Path) -> None:
+    """The lane is busy: what it sends is recorded as ever, and what was asked for follows."""
+
+    async def story(lanes: Lanes) -> None:
+        async with receiving() as receiver:
+            made = await lanes.hook(receiver.url, await lanes.subscribe(A))
+            await lanes.release(A)
+            await lanes.drain()
+            (sent,) = await lanes.deliveries(made.id)
+            await lanes.release(A)
+            receiver.arrived.clear()
+            receiver.answer = lambda post: Answer(after=0.1 if len(receiver.posts) == 2 else 0)
+            busy = asyncio.create_task(lanes.turn())
+            await receiver.arrived.wait()
+            now = lanes.clock.now()
+            await lanes.store.write(
+                lambda tx: retry_delivery(tx, lanes.subscriber, made.id, sent.id, now=now)
+            )
+            await busy
+            await lanes.drain()
+            assert [event_number(post.event["id"]) for post in receiver.posts] == [2, 3, 2]
+            assert len({post.id for post in receiver.posts}) == 3
+
+    play(tmp_path, story)
+
+
 def test_skip_gives_one_up_and_the_next_of_its_dataset_follows(tmp_path: Path) -> None:
     async def story(lanes: Lanes) -> None:
         async with receiving() as receiver:

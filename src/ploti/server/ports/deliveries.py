@@ -29,6 +29,10 @@ class Webhooks(Protocol):
         """Keep a changed webhook; what is under way for it is not recorded any more."""
         ...
 
+    def count_round(self, webhook_id: WebhookId) -> None:
+        """Count that something is sent again; what is under way goes on."""
+        ...
+
     def delete(self, webhook_id: WebhookId) -> None:
         """Remove a webhook with its deliveries."""
         ...

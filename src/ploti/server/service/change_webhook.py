@@ -202,7 +202,7 @@ def retry_delivery(
     else:
         raised = _again(webhook, found, now=now)
         tx.deliveries.add([raised])
-    tx.webhooks.save(msgspec.structs.replace(webhook, rounds=webhook.rounds + 1))
+        tx.webhooks.count_round(webhook.id)
     tx.deliveries.settle(webhook.id, [found.dataset_id], at=now)
     return get_delivery(tx, webhook, raised.id)
 

@@ -53,6 +53,11 @@ class SqlWebhooks:
         changed = {**_fields(row), "lease_token": webhook.c.lease_token + 1, "lease_until": None}
         self._connection.execute(update(webhook).where(webhook.c.id == row.id).values(changed))
 
+    def count_round(self, webhook_id: WebhookId) -> None:
+        """Count that something is sent again; what is under way goes on."""
+        more = {"rounds": webhook.c.rounds + 1}
+        self._connection.execute(update(webhook).where(webhook.c.id == webhook_id).values(more))
+
     def delete(self, webhook_id: WebhookId) -> None:
         """Remove a webhook with its deliveries."""
         for gone in (
