@@ -19,7 +19,7 @@ from tests.fakes.feed import SUBSCRIPTION, FakeFeed, make_schema
 from tests.fakes.feed_server import KEY, Fault, FeedServer, answer_problem, serve
 
 from ploti.cli.sync import status, verify
-from ploti.errors import Unauthenticated, Unavailable
+from ploti.errors import InternalError, Unauthenticated, Unavailable
 from ploti.model.ids import DatasetId
 
 PERMITS = DatasetId("ds_permits")
@@ -239,8 +239,17 @@ def test_it_follows_waits_out_a_lost_server_and_ends_cleanly(
         server.ring()
         assert "back soon" in str(read_until(process, "retrying")["detail"])
         assert read_until(process, "committed")["version"] == 3
+        server.holding.clear()
+        assert server.holding.wait(60)  # so that the fault is met by the request after this one
+        server.faults.append(Fault("/events", answer_problem(InternalError("a slip"))))
+        server.feed.release(PERMITS, SCHEMA, rows(5, 8))
+        server.ring()
+        assert "a slip" in str(read_until(process, "retrying")["detail"])
+        server.feed.release(PERMITS, SCHEMA, rows(5, 9))
+        server.ring()
+        assert read_until(process, "committed")["version"] == 5
         read_until(process, "closed")
-        assert synced.query(file, "SELECT units FROM permits ORDER BY no") == [(5,), (7,)]
+        assert synced.query(file, "SELECT units FROM permits ORDER BY no") == [(5,), (9,)]
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 0
         assert process.stderr is not None

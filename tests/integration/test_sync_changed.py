@@ -131,6 +131,16 @@ def test_a_dataset_that_has_left_meanwhile_is_passed_over_up_to_its_removed(
     assert (item.version, item.reason) == (None, "subscription_changed")
 
 
+def test_a_dataset_that_leaves_right_after_the_manifest_keeps_no_other_back(
+    feed: FakeFeed,
+) -> None:
+    """R-141."""
+    feed.refuse = refuse_all(of=PERMITS, by=NotSubscribed("gone"))
+    found = list(changed_records(feed, None))
+    assert found
+    assert PERMITS not in {each.dataset_id for each in found}
+
+
 def test_a_cursor_past_retention_is_told(feed: FakeFeed) -> None:
     """R-134."""
     cursor = keep({}, changed_records(feed, None))

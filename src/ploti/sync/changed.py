@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, assert_never, cast
@@ -102,11 +103,13 @@ class _Reading:
             manifest = self._feed.manifest()
             cursor = manifest.event_cursor
             loads = (
-                self._load(entry.dataset_id, entry.version, "manifest")
+                self._unless_left(
+                    entry.dataset_id, self._load(entry.dataset_id, entry.version, "manifest")
+                )
                 for entry in manifest.datasets
                 if entry.version is not None
             )
-            yield from _marked((item for load in loads for item in load), None, cursor)
+            yield from _marked(chain.from_iterable(loads), None, cursor)
         while True:
             page = self._feed.events(cursor)
             for event in page.events:
@@ -124,10 +127,14 @@ class _Reading:
             self._held.pop(dataset_id, None)
             yield _emptied(dataset_id, None, event.data.reason)
         elif dataset_id not in self._left:
-            try:
-                yield from self._act_on_version(event)
-            except _LEFT:  # R-141: it has left meanwhile, and its `removed` follows
-                self._left.add(dataset_id)
+            yield from self._unless_left(dataset_id, self._act_on_version(event))
+
+    def _unless_left(self, dataset_id: DatasetId, items: Iterator[Item]) -> Iterator[Item]:
+        """The items, none more once it has left meanwhile; its `removed` follows (R-141)."""
+        try:
+            yield from items
+        except _LEFT:
+            self._left.add(dataset_id)
 
     def _act_on_version(self, event: Event) -> Iterator[Item]:
         data = event.data

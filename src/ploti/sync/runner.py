@@ -10,6 +10,7 @@ from ploti.errors import (
     ConfigError,
     DestinationBusy,
     Expired,
+    InternalError,
     InvalidInput,
     PlotiError,
     RateLimited,
@@ -33,8 +34,8 @@ from ploti.sync.work import Options, Work
 WAIT = 30
 """Seconds that the server may hold a request until something is new."""
 
-_PASSING = (TransportError, Unavailable, RateLimited, DestinationBusy)
-"""What a run that follows waits out."""
+_PASSING = (TransportError, Unavailable, RateLimited, InternalError, DestinationBusy)
+"""What a run that follows waits out: a fault of the server's may be gone the next time."""
 
 _STUCK = (State.NEEDS_LOAD, State.LEAVING)
 
@@ -95,7 +96,7 @@ class Run:
         return self.result()
 
     def follow(self) -> None:
-        """Go on for ever, waiting out a lost server and a destination in use."""
+        """Go on for ever, waiting out a server that is lost or fails and a destination in use."""
         pauses = Pauses(1.0, 60.0)
         while True:
             try:
