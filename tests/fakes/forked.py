@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from multiprocessing import reduction
 from multiprocessing.context import ForkServerContext
@@ -97,8 +98,9 @@ class Forked:
         return said, why
 
     def send_signal(self, sig: int, /) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, sig)
+        with suppress(ProcessLookupError):  # it has ended, and is not yet told to have
+            if self.poll() is None:
+                os.kill(self.pid, sig)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
