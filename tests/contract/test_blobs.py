@@ -92,6 +92,16 @@ def test_a_stream_over_its_limit_is_refused_and_leaves_nothing(
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+def test_a_stream_that_would_fill_the_disk_is_refused_and_leaves_nothing(
+    tmp_path: Path, signer: LinkSigner
+) -> None:
+    more_than_there_is = shutil.disk_usage(tmp_path).total + 1
+    blobs = FolderBlobs(tmp_path / "blobs", signer=signer, spare=more_than_there_is)
+    with pytest.raises(SourceError, match="does not fit on the server's disk"):
+        run(blobs.receive(NAME, stream(b"123456"), limit=100))
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
 def test_a_stream_that_breaks_off_leaves_nothing(blobs: FolderBlobs, tmp_path: Path) -> None:
     with pytest.raises(ConnectionError):
         run(blobs.receive(NAME, broken_stream(), limit=100))

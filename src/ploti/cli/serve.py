@@ -94,7 +94,7 @@ def serve(
     alert_secret
         The secret that signs alerts, by Standard Webhooks: whsec_ and base64.
     min_free
-        How much of the disk must be free for a check to begin: 1GiB.
+        How much of the disk stays free: checks wait for it, and no state takes of it: 1GiB.
     """
     flags = {
         "database_url": database_url,

@@ -130,7 +130,7 @@ async def _composed(
 ) -> AsyncIterator[Backend]:
     clock, ids, meters = clock_of(settings, store), RandomIds(), PrometheusMeters()
     signer = LinkSigner(secrets[0], base=base, now=clock.now, older=secrets[1:])
-    blobs = FolderBlobs(folder.blobs, signer=signer)
+    blobs = FolderBlobs(folder.blobs, signer=signer, spare=settings.min_free)
     fetcher = _fetcher(settings, blobs)
     poster = WebhookPoster(
         allow_networks=settings.allow_networks, user_agent=f"ploti/{version('ploti')}"

@@ -35,11 +35,13 @@ _UNFINISHED = ".unfinished"
 class FolderBlobs:
     """The Blobs and LinkedFiles ports over a folder that this process alone writes.
 
-    What an earlier process left unfinished is removed when the folder is opened.
+    What an earlier process left unfinished is removed when the folder is opened. `spare` bytes of
+    the disk stay free while a stream is kept: the database is beside it.
     """
 
-    def __init__(self, folder: Path, *, signer: LinkSigner) -> None:
+    def __init__(self, folder: Path, *, signer: LinkSigner, spare: int = 0) -> None:
         self._root = folder
+        self._spare = spare
         self._signer = signer
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="blobs")
         self._numbers = itertools.count()
@@ -49,7 +51,7 @@ class FolderBlobs:
         self._unfinished.mkdir(parents=True)
 
     async def receive(self, name: str, chunks: AsyncIterator[bytes], *, limit: int) -> StoredBlob:
-        """Keep a stream; raises SourceError where it is longer than `limit` bytes."""
+        """Keep a stream; raises SourceError where it is longer than `limit`, or has no room."""
         path = self._path(name)
         part = self._unfinished / str(next(self._numbers))
         digest = hashlib.sha256()
@@ -62,7 +64,7 @@ class FolderBlobs:
                         raise SourceError(
                             f"The state is larger than {limit} bytes (PLOTI_MAX_SOURCE)"
                         )
-                    await self._run(lambda batch=batch: _write(file, batch, digest))  # type: ignore[misc]
+                    await self._run(lambda batch=batch: self._write(file, batch, digest))  # type: ignore[misc]
                 await self._run(lambda: _sync(file))
             await self._run(lambda: self._place(part, path))
         finally:
@@ -134,6 +136,15 @@ class FolderBlobs:
         if not all(_PART.fullmatch(part) for part in parts):
             raise ValueError(f"'{name}' is no name for a blob")
         return self._root.joinpath(*parts)
+
+    def _write(self, file: BinaryIO, batch: bytes, digest: hashlib._Hash) -> None:
+        if self._spare and shutil.disk_usage(self._root).free < self._spare + len(batch):
+            raise SourceError(
+                f"The state does not fit on the server's disk, of which {self._spare:,} bytes stay"
+                " free (PLOTI_MIN_FREE)"
+            )
+        digest.update(batch)
+        file.write(batch)
 
     def _adopt(self, source: Path, path: Path) -> None:
         with source.open("rb") as file:
@@ -209,11 +220,6 @@ async def _batches(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             gathered.clear()
     if gathered:
         yield bytes(gathered)
-
-
-def _write(file: BinaryIO, batch: bytes, digest: hashlib._Hash) -> None:
-    digest.update(batch)
-    file.write(batch)
 
 
 def _try_out(part: Path) -> None:
