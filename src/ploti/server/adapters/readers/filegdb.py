@@ -48,7 +48,8 @@ class FileGdbReader:
             _unpack(archive, database, member=declaration.source.member)
         name = _choose_layer(gdal.layers(str(database)), declaration.source.layer)
         layer = gdal.describe(str(database), driver=_DRIVER, layer=name)
-        if not layer.fid:  # each has one: GDAL could not open it, and says that it is empty
+        # each has a number and names of its own: else GDAL could not open it, or reads other bytes
+        if not layer.fid or len({*layer.fields}) < len(layer.fields):
             raise SourceError(f"'{name}' cannot be read: the geodatabase is damaged")
         if layer.spatial:
             refuse_points(declaration)
