@@ -3,6 +3,7 @@
 import datetime as dt
 import shutil
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -122,13 +123,13 @@ def test_an_archive_without_a_geodatabase_is_refused(tmp_path: Path) -> None:
         read(FileGdbReader(), path, fresh(tmp_path))
 
 
-def cut(path: Path, part: str) -> Path:
-    """The archive with half of each part whose name ends so."""
+def damaged(path: Path, part: str, change: Callable[[bytes], bytes]) -> Path:
+    """The archive with a change to each part whose name ends so."""
     with zipfile.ZipFile(path) as packed:
         parts = {name: packed.read(name) for name in packed.namelist()}
     with zipfile.ZipFile(path, "w") as packed:
         for name, content in parts.items():
-            packed.writestr(name, content[: len(content) // 2] if name.endswith(part) else content)
+            packed.writestr(name, change(content) if name.endswith(part) else content)
     return path
 
 
@@ -142,5 +143,14 @@ def cut(path: Path, part: str) -> Path:
 )
 def test_a_geodatabase_that_is_cut_off_is_refused(tmp_path: Path, part: str, reason: str) -> None:
     path = database(tmp_path, permits=pa.table({"t": ["a"] * 300, "g": points(300)}))
+    half = damaged(path, part, lambda content: content[: len(content) // 2])
     with pytest.raises(SourceError, match=reason):
-        read(FileGdbReader(), cut(path, part), fresh(tmp_path))
+        read(FileGdbReader(), half, fresh(tmp_path))
+
+
+def test_a_geodatabase_with_a_name_twice_is_refused(tmp_path: Path) -> None:
+    one, two = (name.encode("utf-16-le") for name in ("one", "two"))
+    path = database(tmp_path, permits=pa.table({"one": ["a"], "two": ["b"], "g": points(1)}))
+    same = damaged(path, "a00000009.gdbtable", lambda content: content.replace(two, one))
+    with pytest.raises(SourceError, match="'permits' cannot be read: the geodatabase is damaged"):
+        read(FileGdbReader(), same, fresh(tmp_path))
