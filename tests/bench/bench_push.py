@@ -1,9 +1,14 @@
 """What a push costs, from a CSV to a version's files, against reading and writing the same bytes.
 
-`python -m tests.bench.bench_push [ROWS [RUNS]]` (1,000,000 rows, 3 runs). The floor is DuckDB's
+`python -m tests.bench.bench_push [ROWS|austin [RUNS [FOLDER]]]` (1,000,000 rows, 3 runs); `austin`
+is the history `austin_permits_all`, and FOLDER keeps what was made. The floor is DuckDB's
 `read_csv` as text and a sorted Parquet write in a process of its own; each build is a process of
-its own too, start-up included, in the environment that the server gives a child. The least of the
-runs counts. Not in a build: the upload, the parent's sha256, the commit.
+its own too, start-up included, in the environment that the server gives a child. In each run the
+floor comes first, so that both meet the same machine; the least of the runs counts. Not in a
+build: the upload, the parent's sha256, the commit.
+
+A later state is made of the first by a rule over a hash of the key: of 1,000 (or 10) classes one
+is left out, one has another status and valuation, and one comes again under new keys.
 """
 
 from __future__ import annotations
@@ -16,13 +21,16 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 GIB = 1 << 30
+HISTORY = Path(__file__).parents[3] / "shared/data/austin_permits_all.parquet"
 KINDS = ("first", "0.1 %", "10 %")
 PARTS = {"0.1 %": 1000, "10 %": 10}
 GOALS = {"first": (3.4, 1000), "0.1 %": (2.6, 500), "10 %": (3.4, 500)}
+MEMORY_OF_10M = {"first": 1500, "0.1 %": 700, "10 %": 700}
 
 PERMITS = """
     SELECT printf('BP-%08d', i) AS permit_number,
@@ -51,26 +59,47 @@ PERMITS = """
 LATER = """
     SELECT * REPLACE (
         CASE WHEN class = 1 THEN 'Changed' ELSE status END AS status,
-        CASE WHEN class = 1 THEN '123456.75' ELSE valuation END AS valuation
+        CASE WHEN class = 1 THEN '123456.75' ELSE {value} END AS {value}
     ) FROM permits WHERE class <> 0
     UNION ALL SELECT * REPLACE ('X' || permit_number AS permit_number) FROM permits WHERE class = 2
 """
 
 
-def make(folder: Path, rows: int) -> dict[str, Path]:
+class Table(NamedTuple):
+    """A table of permits: its SQL, the column of a valuation, how it is declared."""
+
+    sql: str
+    value: str
+    declared: dict[str, object]
+
+
+TABLES = {
+    "made": Table(
+        PERMITS, "valuation", {"geometry": {"longitude": "longitude", "latitude": "latitude"}}
+    ),
+    "austin": Table(
+        f"SELECT * FROM '{HISTORY}' LIMIT ?",
+        "total_job_valuation",
+        {"geometry": {"longitude": "lng", "latitude": "lat"}, "repeated_keys": "number"},
+    ),
+}
+
+
+def make(folder: Path, rows: int, table: str = "made") -> dict[str, Path]:
     """The states as CSV files: a first one, and two that follow it."""
     import duckdb
 
     paths = {kind: folder / f"{number}.csv" for number, kind in enumerate(KINDS)}
     with duckdb.connect() as connection:
-        connection.execute(f"CREATE TABLE made AS {PERMITS}", [rows])
+        connection.execute(f"CREATE TABLE made AS {TABLES[table].sql}", [rows])
         connection.execute(f"COPY made TO '{paths['first']}' (HEADER)")
         for kind, parts in PARTS.items():
             connection.execute(
                 "CREATE OR REPLACE VIEW permits AS"
                 f" SELECT *, hash(permit_number, 7) % {parts} AS class FROM made"
             )
-            later = f"SELECT * EXCLUDE (class) FROM ({LATER})"
+            changed = LATER.format(value=TABLES[table].value)
+            later = f"SELECT * EXCLUDE (class) FROM ({changed})"
             connection.execute(f"COPY ({later}) TO '{paths[kind]}' (HEADER)")
     return paths
 
@@ -100,16 +129,15 @@ def run_floor(source: str) -> None:
     report({})
 
 
-def run_build(source: str, folder: str, base: str) -> None:
+def run_build(table: str, source: str, folder: str, base: str) -> None:
     """Build a version as the child does; what follows needs is left as `base.json`."""
-    from tests.building import declare
-
     from ploti.model.wire import decode, encode
     from ploti.server.adapters.engine import duck, snapshot, walk
     from ploti.server.adapters.readers import READERS
     from ploti.server.adapters.readers.csv import CsvReader
     from ploti.server.build.candidate import Base, BuildOrder, Candidate
     from ploti.server.service.build_version import build_version
+    from ploti.server.sources.declaration import parse_declaration
 
     steps: dict[str, float] = defaultdict(float)
     steps["start"] = spent()
@@ -128,13 +156,13 @@ def run_build(source: str, folder: str, base: str) -> None:
         time_calls(owner, name, step, steps, within)
     Path(folder).mkdir()
     before = decode(Path(base).read_bytes(), Base) if base != "-" else None
+    named = {"id": "ds_bench", "title": "Bench", "place": "us/fl", "topic": "permits"}
+    declaration = parse_declaration(
+        named | {"key": ["permit_number"], "continuation": "off"} | TABLES[table].declared
+    )
     order = BuildOrder(
-        dataset_id=declare().id,
-        declaration=declare(
-            key=["permit_number"],
-            geometry={"longitude": "longitude", "latitude": "latitude"},
-            continuation="off",
-        ),
+        dataset_id=declaration.id,
+        declaration=declaration,
         version=before.version + 1 if before else 1,
         base=before,
         source=source,
@@ -195,37 +223,49 @@ def measure(*arguments: str) -> dict[str, object]:
     return found
 
 
-def main(rows: int, runs: int) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        paths = make(folder, rows)
-        print(f"{rows:,} rows x 15 columns, {paths['first'].stat().st_size / 1e6:.0f} MB of CSV")
-        floors = [measure("floor", str(paths["first"])) for _ in range(runs)]
-        floor = min(float(str(run["cpu"])) for run in floors)
-        print(f"floor: {floor:.2f} CPU s\n")
-        print("| push | CPU s | x floor | goal | peak MB | goal |\n|---|--:|--:|--:|--:|--:|")
-        steps = {}
-        for number, kind in enumerate(KINDS):
-            base = "-" if kind == "first" else str(folder / "b0_0/base.json")
-            taken = [
-                measure("build", str(paths[kind]), str(folder / f"b{number}_{run}"), base)
-                for run in range(runs)
-            ]
-            best = min(taken, key=lambda run: float(str(run["cpu"])))
-            cpu, peak, (goal, memory) = float(str(best["cpu"])), best["peak"], GOALS[kind]
-            steps[kind] = best["steps"]
-            print(f"| {kind} | {cpu:.2f} | {cpu / floor:.2f} | {goal} | {peak:.0f} | {memory} |")
-        for kind, found in steps.items():
-            assert isinstance(found, dict)
-            print(f"\n{kind}: " + ", ".join(f"{step} {cpu:.2f}" for step, cpu in found.items()))
+def main(what: str = "1000000", runs: str = "3", kept: str = "") -> None:
+    """Print what a push of each kind costs."""
+    table, rows = (what, 1 << 40) if what in TABLES else ("made", int(what))
+    with ExitStack() as stack:
+        folder = Path(kept or stack.enter_context(tempfile.TemporaryDirectory()))
+        paths = make(folder, rows, table)
+        print(f"{what}: {paths['first'].stat().st_size / 1e6:.0f} MB of CSV")
+        floors, builds = [], defaultdict[str, list[dict[str, object]]](list)
+        for run in range(int(runs)):
+            floors.append(cpu_of(measure("floor", str(paths["first"]))))
+            for number, kind in enumerate(KINDS):
+                base = "-" if kind == "first" else str(folder / "b0_0/base.json")
+                built = str(folder / f"b{number}_{run}")
+                builds[kind].append(measure("build", table, str(paths[kind]), built, base))
+    show(min(floors), {kind: min(taken, key=cpu_of) for kind, taken in builds.items()}, rows)
+
+
+def cpu_of(run: dict[str, object]) -> float:
+    """CPU seconds of a process that reported."""
+    return float(str(run["cpu"]))
+
+
+def show(floor: float, builds: dict[str, dict[str, object]], rows: int) -> None:
+    """Print the table, and each build's steps."""
+    print(f"floor: {floor:.2f} CPU s\n")
+    print("| push | CPU s | x floor | goal | peak MB | goal |\n|---|--:|--:|--:|--:|--:|")
+    for kind, best in builds.items():
+        cpu, (goal, memory) = cpu_of(best), GOALS[kind]
+        if rows >= 10_000_000:
+            memory = MEMORY_OF_10M[kind]
+        peak = best["peak"]
+        print(f"| {kind} | {cpu:.2f} | {cpu / floor:.2f} | {goal} | {peak:.0f} | {memory} |")
+    for kind, best in builds.items():
+        steps = best["steps"]
+        assert isinstance(steps, dict)
+        print(f"\n{kind}: " + ", ".join(f"{step} {cpu:.2f}" for step, cpu in steps.items()))
 
 
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["floor", source]:
             run_floor(source)
-        case ["build", source, folder, base]:
-            run_build(source, folder, base)
-        case numbers:
-            rows, runs, *_ = [*map(int, numbers), *(1_000_000, 3)[len(numbers) :]]
-            main(rows, runs)
+        case ["build", table, source, folder, base]:
+            run_build(table, source, folder, base)
+        case arguments:
+            main(*arguments)

@@ -19,7 +19,9 @@ from ploti.server.adapters.engine.rows import BOX
 from ploti.server.build.layout import Layout
 
 _ENCODINGS = "ploti:encodings"
-_LEVEL = 3
+_LEVEL = 1
+"""Of zstd: 3 takes a quarter more CPU for the whole file and saves 2.6 % of its bytes."""
+
 _ARROW_TYPES: dict[str, pa.DataType] = {
     "string": pa.string(),
     "json": pa.string(),

@@ -1,0 +1,139 @@
+"""What matching by key, the diff and the changes file cost, against decoding both snapshots.
+
+`python -m tests.bench.bench_diff [ROWS [RUNS [FOLDER]]]` (1,000,000 rows, 3 runs) makes the
+snapshots by `bench_push`, or takes those that `bench_push ROWS 1 FOLDER` left. Both sides are
+processes of their own, start-up included: DuckDB, which decodes every column of both snapshots,
+and the build's own statement of the diff with the engine's write of the changed, new and gone
+rows. The floor comes before each diff; the least of the runs counts.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.bench.bench_push import PARTS, cpu_of, make, measure, report
+
+MEMORY_LIMIT = 280 << 20
+GOALS = {"0.1 %": 1.5, "10 %": 3.0}
+GOAL_OF_10M = 1.9
+MOST_MEMORY = 450
+COUNTS = "SELECT count(*) FILTER (base_pos IS NULL), count(*) FROM diff"
+
+
+def run_floor(*snapshots: str) -> None:
+    """Decode every column of the snapshots."""
+    import duckdb
+
+    with duckdb.connect(config={"threads": 2}) as connection:
+        connection.execute("SET enable_geoparquet_conversion = false")
+        for snapshot in snapshots:
+            connection.execute(f"SELECT any_value(COLUMNS(*)) FROM '{snapshot}'").fetchall()
+    report({})
+
+
+def run_diff(base_json: str, snapshot: str, folder: str) -> None:
+    """Find what differs by the build's own SQL, and write the changes file."""
+    from ploti.model.columns import CHANGE, OP, RECORD_ID
+    from ploti.model.sql import identifier
+    from ploti.model.wire import decode
+    from ploti.server.adapters.engine.duck import DuckEngine
+    from ploti.server.build.candidate import Base, FileRole
+    from ploti.server.build.columns import PlannedColumn
+    from ploti.server.build.diff import DIFF, diff_sql, snapshot_relation
+    from ploti.server.build.shape import Shape, ShapedGeometry, hashed_fields
+    from ploti.server.sources.raw import RawKind
+
+    base = decode(Path(base_json).read_bytes(), Base)
+    columns = tuple(
+        PlannedColumn(c.name, c.name, RawKind.TEXT, c.name, (c.type,), settled=True, fixed=False)
+        for c in base.schema.columns
+        if c.type != "geometry"
+    )
+    shape = Shape(columns, ShapedGeometry("", "", ""), tuple(base.schema.key_columns))
+    fields = ", ".join(f"{identifier(name)} AS {own}" for name, own in shape.fields.items())
+    state = (
+        f"(SELECT *, hash({', '.join(hashed_fields(shape, base.schema))}) AS ch,"
+        f" hash({', '.join(shape.key_fields)}) AS kh"
+        f" FROM (SELECT file_row_number, {fields} FROM {snapshot_relation(snapshot)}))"
+    )
+    old, new = snapshot_relation(base.snapshot), snapshot_relation(snapshot)
+    values = ", ".join(f"new.{identifier(name)}" for name in shape.fields)
+    changes = (
+        f"SELECT old.{RECORD_ID}, 'delete' AS {OP}, 'removed' AS {CHANGE}, {values} FROM {old} old"
+        f" JOIN {DIFF} ON old.file_row_number = base_pos"
+        f" LEFT JOIN (FROM {new} LIMIT 0) new ON true WHERE new_pos IS NULL"
+        f" UNION ALL SELECT coalesce(old.{RECORD_ID}, new.{RECORD_ID}), 'upsert',"
+        f" if(base_pos IS NULL, 'added', 'changed'), {values} FROM {new} new"
+        f" JOIN {DIFF} ON new.file_row_number = new_pos"
+        f" LEFT JOIN (SELECT {RECORD_ID}, file_row_number FROM {old}) old"
+        f" ON old.file_row_number = base_pos"
+    )
+    Path(folder).mkdir(exist_ok=True)
+    reads = [base.snapshot, snapshot]
+    with DuckEngine(folder, reads=reads, memory_limit=MEMORY_LIMIT) as engine:
+        engine.run(diff_sql(state, old, shape, base=base.schema))
+        (found,) = engine.rows(COUNTS)
+        written = engine.write_table(changes, role=FileRole.CHANGES, name="changes.parquet")
+    assert written.rows == found[1], (written, found)
+    report({"changes": written.rows})
+
+
+def measure_side(*arguments: str) -> dict[str, object]:
+    """A side in a process of its own."""
+    command = [sys.executable, "-m", "tests.bench.bench_diff", *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def build_all(folder: Path, rows: int) -> None:
+    """The snapshots of a first state and of two that follow it."""
+    for number, source in enumerate(make(folder, rows).values()):
+        base = str(folder / "b0_0/base.json") if number else "-"
+        measure("build", "made", str(source), str(folder / f"b{number}_0"), base)
+
+
+def main(rows: str = "1000000", runs: str = "3", kept: str = "") -> None:
+    """Print what a diff costs for each rate of changes."""
+    with ExitStack() as stack:
+        folder = Path(kept or stack.enter_context(tempfile.TemporaryDirectory()))
+        if not kept:
+            build_all(folder, int(rows))
+        base = folder / "b0_0/base.json"
+        print(
+            "| changed | rows of changes | floor, CPU s | diff, CPU s | x floor | goal | peak MB |"
+        )
+        print("|---|--:|--:|--:|--:|--:|--:|")
+        for number, kind in enumerate(PARTS, 1):
+            before, after = (str(folder / f"b{n}_0/snapshot.parquet") for n in (0, number))
+            taken = [
+                (
+                    cpu_of(measure_side("floor", before, after)),
+                    measure_side("diff", str(base), after, str(folder / "changes")),
+                )
+                for _ in range(int(runs))
+            ]
+            floor = min(spent for spent, _ in taken)
+            best = min((found for _, found in taken), key=cpu_of)
+            steps = best["steps"]
+            assert isinstance(steps, dict)
+            goal = GOAL_OF_10M if number == 1 and int(rows) >= 10_000_000 else GOALS[kind]
+            print(
+                f"| {kind} | {steps['changes']:,} | {floor:.2f} | {cpu_of(best):.2f}"
+                f" | {cpu_of(best) / floor:.2f} | {goal} | {best['peak']:.0f} of {MOST_MEMORY} |"
+            )
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["floor", *snapshots]:
+            run_floor(*snapshots)
+        case ["diff", base, snapshot, folder]:
+            run_diff(base, snapshot, folder)
+        case arguments:
+            main(*arguments)
