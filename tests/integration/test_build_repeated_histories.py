@@ -26,11 +26,14 @@ Cells = dict[str, object]
 
 def cells_of(source: Path, *, nulls: Sequence[str] = ()) -> list[Cells]:
     """The rows of a source by plain Python, blanks and `nulls` as nothing."""
+    nothing = {"", *nulls}
     with source.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.DictReader(file) if any(row.values())]
+        header, *lines = csv.reader(file)
+    names = [name.strip() for name in header]
     return [
-        {name.strip(): None if text in ("", *nulls) else text for name, text in row.items()}
-        for row in rows
+        dict(zip(names, [None if text in nothing else text for text in line], strict=True))
+        for line in lines
+        if any(line)
     ]
 
 
@@ -55,24 +58,22 @@ def _shape(geometry: dict[str, Any] | None) -> object:
 
 def expected(before: list[Cells], after: list[Cells], key: str) -> Counts:
     """Within each key: rows that came and went by count, and of the others those not equal."""
-    names = sorted({name for row in before + after for name in row})
-    old, new = (_by_key(rows, key, names) for rows in (before, after))
-    added = removed = changed = 0
-    for each in old.keys() | new.keys():
-        was, now = old.get(each, Counter()), new.get(each, Counter())
-        both = min(was.total(), now.total())
-        added += now.total() - both
-        removed += was.total() - both
-        changed += both - (was & now).total()
-    return Counts(added=added, changed=changed, removed=removed)
+    names = sorted(set().union(*before, *after))
+    was, now = (_by_content(rows, key, names) for rows in (before, after))
+    old, new = _by_key(was - now), _by_key(now - was)
+    changed = (old & new).total()
+    return Counts(added=new.total() - changed, changed=changed, removed=old.total() - changed)
 
 
-def _by_key(rows: list[Cells], key: str, names: list[str]) -> dict[object, Counter[object]]:
-    grouped: dict[object, Counter[object]] = {}
-    for row in rows:
-        content = tuple(row.get(name) for name in names)
-        grouped.setdefault(row.get(key), Counter())[content] += 1
-    return grouped
+def _by_content(rows: list[Cells], key: str, names: list[str]) -> Counter[tuple[object, ...]]:
+    return Counter((row.get(key), *map(row.get, names)) for row in rows)
+
+
+def _by_key(rows: Counter[tuple[object, ...]]) -> Counter[object]:
+    by_key: Counter[object] = Counter()
+    for (key, *_), count in rows.items():
+        by_key[key] += count
+    return by_key
 
 
 @pytest.mark.parametrize(
