@@ -3,57 +3,128 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.e2e.serving import Server, environment, served
 
+from ploti.server.service.page_lists import timed_cursor
+
 ROOT = Path(__file__).parents[2]
 SETTINGS = ROOT / "schemathesis.toml"
-# With the staff's key these would sooner or later take away that very key.
-OWN_KEY = """
-[[operations]]
-include-path-regex = "^/v1/admin/(keys|members)/"
-enabled = false
-"""
 WALK = [sys.executable, "-m", "schemathesis.cli", "--config-file"]
+NOT_SAID_BY_FORM = """
+[checks.positive_data_acceptance]
+enabled = true
+
+# Whether these are taken is not a matter of their form alone: an address must lead to where
+# webhooks may go, a cursor be of this log, a selection keep something, a declaration be whole.
+[[operations]]
+include-path = ["/v1/webhooks", "/v1/webhooks/{webhook}", "/v1/webhooks/{webhook}/resume"]
+include-method = ["POST", "PATCH"]
+checks.positive_data_acceptance.enabled = false
+
+[[operations]]
+include-path = "/v1/feeds/subscriptions/{subscription}"
+include-method = "PATCH"
+checks.positive_data_acceptance.enabled = false
+
+[[operations]]
+include-path = "/v1/admin/datasets/{dataset}"
+include-method = "PUT"
+checks.positive_data_acceptance.enabled = false
+"""
+BUILDS = "/(push|check|rebuild|restore|approve)$"
+"""What takes a build each time, and bodies that have no form: the other walk has them."""
 
 
 def ids_of(server: Server) -> dict[str, str]:
-    """Things that there are, so that requests come past 404; those the walk deletes, it deletes."""
+    """Things that there are, so that requests come past 404; those the walk deletes, it deletes.
+
+    The member and the key are nobody's: the walk takes away neither the key that it has.
+    """
     server.declare("ds_a")
     server.push("ds_a", b"id,v\n1,a\n2,b\n")
     log = server.subscribe("ds_a")
     subscription = log.rpartition("/")[2]
     body = {"url": "http://127.0.0.1:9/h", "subscriptionId": subscription}
     webhook = server.request("POST", "/v1/webhooks", json=body).json()
+    member = made(server, "members", workspaceId=workspace_of(server), name="Nobody")
     return {
         "dataset": "ds_a",
         "subscription": subscription,
         "webhook": webhook["id"],
+        "member": member,
+        "key": made(server, "keys", memberId=member),
     }
 
 
-def walk(server: Server, settings: Path, *headers: str, more: str = "") -> None:
+def workspace_of(server: Server) -> str:
+    (found,) = server.staff("GET", "/v1/admin/workspaces").json()["workspaces"]
+    return str(found["id"])
+
+
+def made(server: Server, what: str, **body: Any) -> str:
+    return str(server.staff("POST", f"/v1/admin/{what}", json=body).json()["id"])
+
+
+def cursors_of(server: Server) -> dict[str, str]:
+    """Of each kind of list a cursor that it may have given, by the paths that take it."""
+    (found,) = server.staff("GET", "/v1/admin/workspaces").json()["workspaces"]
+    by_name, by_number = "/v1/(admin|feeds)/datasets", "/v1/(admin/audit|.*/changes)"
+    return {
+        "^/v1/.*": timed_cursor(found["createdAt"], found["id"]),
+        f"^{by_name}$": "ds_a",
+        "^/v1/admin/plans$": "default",
+        f"^{by_number}$": "1",
+        "^/v1/feeds/subscriptions/{subscription}/events$": "evt_000000000000",
+    }
+
+
+def walk(server: Server, folder: Path, key: str, *options: str, more: str = "") -> None:
     known = "\n".join(f'"path.{name}" = "{value}"' for name, value in ids_of(server).items())
-    settings.write_text(f"{SETTINGS.read_text()}\n[parameters]\n{known}\n{more}")
+    settings = folder / "schemathesis.toml"
+    shared, _, checks = SETTINGS.read_text().partition("[checks.")
+    checks = more or f"[checks.{checks}"
+    settings.write_text(f"{shared}\n{checks}\n[parameters]\n{known}\n")
+    headers = ("-H", f"Authorization: Bearer {key}")
     done = subprocess.run(
-        [*WALK, str(settings), "--no-color", "run", f"{server.url}/openapi.json", *headers],
+        [
+            *(*WALK, str(settings), "--no-color", "run", f"{server.url}/openapi.json"),
+            *(*headers, *options),
+        ],
         check=False,
         capture_output=True,
         text=True,
         cwd=settings.parent,
         env=environment(),
-        timeout=600,
+        timeout=1200,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert server.get("/v1/feeds/datasets", key=key or None).status_code == 200, "it kept its key"
     assert "Traceback" not in server.log()
 
 
 @pytest.mark.parametrize("who", ["a subscriber", "staff", "nobody"])
 def test_schemathesis_finds_nothing(tmp_path: Path, who: str) -> None:
-    settings = {"PLOTI_RATE_LIMIT": "100000", "PLOTI_ALLOW_NETWORKS": "127.0.0.0/8"}
-    with served(tmp_path, **settings) as server:
+    with served(tmp_path, PLOTI_ALLOW_NETWORKS="127.0.0.0/8") as server:
         key = {"a subscriber": server.key, "staff": server.staff_key, "nobody": ""}[who]
-        more = OWN_KEY if who == "staff" else ""
-        headers = ("-H", f"Authorization: Bearer {key}")
-        walk(server, tmp_path / "schemathesis.toml", *headers, more=more)
+        path = f"/v1/admin/workspaces/{workspace_of(server)}"
+        server.staff("PATCH", path, json={"public": who == "nobody"})
+        walk(server, tmp_path, key)
+
+
+@pytest.mark.parametrize("who", ["a subscriber", "staff"])
+def test_what_the_document_allows_is_taken(tmp_path: Path, who: str) -> None:
+    with served(tmp_path, PLOTI_ALLOW_NETWORKS="127.0.0.0/8") as server:
+        key = server.key if who == "a subscriber" else server.staff_key
+        cursors = [
+            f'[[operations]]\ninclude-path-regex = "{path}"\n'
+            f'parameters = {{ "query.cursor" = "{value}" }}'
+            for path, value in reversed(cursors_of(server).items())
+        ]
+        walk(
+            *(server, tmp_path, key),
+            *("--mode", "positive", "--exclude-path-regex", BUILDS),
+            more="\n".join([NOT_SAID_BY_FORM, *cursors]),
+        )

@@ -30,6 +30,7 @@ from ploti.server.ports.store import Transaction
 from ploti.server.service import bring_workspace as bringing
 from ploti.server.service.change_subscription import update_subscription
 from ploti.server.service.manage_workspaces import (
+    checked_name,
     create_plan,
     create_workspace,
     update_plan,
@@ -378,7 +379,6 @@ def test_workspaces_and_plans_that_cannot_be_meant_are_refused(run: Play) -> Non
             NewWorkspace(name="a", coverage=[]),
             NewWorkspace(name="a", coverage=["US"]),
             NewWorkspace(name="a", coverage=["us"] * 201),
-            NewWorkspace(name="a", plan_id=PlanId("none")),
         ):
             with pytest.raises(InvalidInput):
                 await world.write(lambda tx, n=new: create_workspace(tx, n, ids=world.ids, now=now))
@@ -394,8 +394,19 @@ def test_workspaces_and_plans_that_cannot_be_meant_are_refused(run: Play) -> Non
         nobody = WorkspaceId("ws_nobody")
         with pytest.raises(NotFound):
             await world.write(lambda tx: update_workspace(tx, nobody, WorkspacePatch(), now=now))
+        planless = NewWorkspace(name="a", plan_id=PlanId("none"))
+        with pytest.raises(NotFound, match="There is no plan none"):
+            await world.write(lambda tx: create_workspace(tx, planless, ids=world.ids, now=now))
 
     run(story)
+
+
+@pytest.mark.parametrize("name", ["Ada", "山田\u3000太郎", "a" * 200, " b "])
+def test_a_name_is_seen_and_stands_on_one_line(name: str) -> None:
+    assert checked_name(name) == name
+    for wrong in ("", " ", "\u3000", f"{name}\n", f"\u202e{name}", f"{name}\x7f"):
+        with pytest.raises(InvalidInput):
+            checked_name(wrong)
 
 
 def test_changes_at_once_end_as_if_one_had_followed_the_other(run: Play) -> None:

@@ -22,11 +22,11 @@ DeliveryId = NewType("DeliveryId", str)
 START = EventId("evt_000000000000")
 """The cursor before the first event of a log."""
 
-_DATASET = re.compile(r"ds_[a-z0-9]+(?:_[a-z0-9]+)*")
-_EVENT = re.compile(r"evt_([0-9]{12})")
-_LONGEST_DATASET = 63
-_PLAN = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
-_LONGEST_PLAN = 63
+DATASET_FORM = re.compile(r"ds_[a-z0-9]+(?:_[a-z0-9]+)*")
+EVENT_FORM = re.compile(r"evt_([0-9]{12})")
+LONGEST_DATASET = 63
+PLAN_FORM = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
+LONGEST_PLAN = 63
 
 
 def event_id(number: int) -> EventId:
@@ -41,7 +41,7 @@ def event_ids(numbers: Iterable[int]) -> list[str]:
 
 def event_number(cursor: str) -> int:
     """The number inside an event id; raises ValueError for a text that is none."""
-    found = _EVENT.fullmatch(cursor)
+    found = EVENT_FORM.fullmatch(cursor)
     if found is None:
         raise ValueError(f"'{cursor}' is no event id: evt_ and 12 digits, such as {START}")
     return int(found[1])
@@ -49,20 +49,20 @@ def event_number(cursor: str) -> int:
 
 def dataset_id(text: str) -> DatasetId:
     """A dataset's id as its operator chose it; raises ValueError for another form."""
-    if len(text) > _LONGEST_DATASET or _DATASET.fullmatch(text) is None:
+    if len(text) > LONGEST_DATASET or DATASET_FORM.fullmatch(text) is None:
         raise ValueError(
             f"'{text}' is no dataset id: ds_ and small letters, digits and single underscores, "
-            f"{_LONGEST_DATASET} characters at most, such as ds_orange_fl_building_permits"
+            f"{LONGEST_DATASET} characters at most, such as ds_orange_fl_building_permits"
         )
     return DatasetId(text)
 
 
 def plan_id(text: str) -> PlanId:
     """A plan's id as its operator chose it; raises ValueError for another form."""
-    if len(text) > _LONGEST_PLAN or _PLAN.fullmatch(text) is None:
+    if len(text) > LONGEST_PLAN or PLAN_FORM.fullmatch(text) is None:
         raise ValueError(
             f"'{text}' is no plan's id: small letters and digits, with single hyphens or "
-            f"underscores between, {_LONGEST_PLAN} characters at most, such as permits-only"
+            f"underscores between, {LONGEST_PLAN} characters at most, such as permits-only"
         )
     return PlanId(text)
 

@@ -41,7 +41,7 @@ OfWorkspace = Annotated[
 ]
 
 
-@post("/workspaces", opt={BODY: NewWorkspace})
+@post("/workspaces", opt={BODY: NewWorkspace, **_ONE})
 async def create_workspace(
     caller: NamedDependency[Caller], *, backend: NamedDependency[Backend]
 ) -> Workspace:

@@ -19,6 +19,7 @@ from ploti.server.api.auth import OPEN, PERMISSION, Caller
 from ploti.server.api.backend import Backend
 from ploti.server.api.openapi import ANSWER, PROBLEMS
 from ploti.server.api.params import LARGEST_NUMBER, PAGE, Cursor, FileFormat, Limit, check_number
+from ploti.server.api.rules import PATH
 from ploti.server.membership.principal import FEEDS, Reader
 from ploti.server.ports.store import Transaction
 from ploti.server.service import read_catalogue, read_version
@@ -27,6 +28,9 @@ from ploti.server.service.show_version import NotMade
 
 T = TypeVar("T")
 
+Path = Annotated[
+    str | None, QueryParameter(description="A path, with all below it.", schema_extra=PATH)
+]
 Number = Annotated[int | None, QueryParameter(ge=1, description="A version's number.")]
 
 _CATALOGUE = {PROBLEMS: (Code.NOT_FOUND, Code.OUTSIDE_COVERAGE, Code.NOT_DELIVERABLE)}
@@ -44,8 +48,8 @@ _FILES = {PROBLEMS: (*_VERSION[PROBLEMS], Code.UNAVAILABLE)}
 async def list_datasets(
     caller: NamedDependency[Caller],
     *,
-    place: FromQuery[str | None] = None,
-    topic: FromQuery[str | None] = None,
+    place: Path = None,
+    topic: Path = None,
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> DatasetPage:

@@ -19,6 +19,7 @@ from ploti.server.api.backend import Backend
 from ploti.server.api.openapi import ANSWER, PROBLEMS
 from ploti.server.api.params import LONGEST_WAIT, PAGE, Limit
 from ploti.server.api.problems import refuse
+from ploti.server.api.rules import EVENT, TYPES
 from ploti.server.membership.principal import FEEDS
 from ploti.server.service import read_events
 from ploti.server.service.read_events import EventPageText
@@ -37,12 +38,15 @@ async def list_events(
     backend: NamedDependency[Backend],
     subscription: FromPath[SubscriptionId],
     cursor: Annotated[
-        str | None, QueryParameter(description="The last event applied: an event id.")
+        str | None,
+        QueryParameter(description="The last event applied: an event id.", schema_extra=EVENT),
     ] = None,
     limit: Limit = PAGE,
     types: Annotated[
         str | None,
-        QueryParameter(description="Event types, with commas between; all unless given."),
+        QueryParameter(
+            description="Event types, with commas between; all unless given.", schema_extra=TYPES
+        ),
     ] = None,
     wait: Annotated[
         int,

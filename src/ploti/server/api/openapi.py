@@ -43,6 +43,7 @@ _OF_EVERY_PARAMETER: dict[str, JsonSchema] = {
     "string": {"minLength": 1},
     "integer": {"minimum": -LARGEST_WHOLE, "maximum": LARGEST_WHOLE},
 }
+_WITH_COMMAS: JsonSchema = {"style": "form", "explode": False}
 _BINARY: JsonSchema = {"application/octet-stream": {}}
 _IDEMPOTENCY: JsonSchema = {
     "name": "Idempotency-Key",
@@ -135,6 +136,7 @@ def _parameter(taken: Taken, schemas: Schemas) -> JsonSchema:
         value = getattr(taken.rules, rule, None)
         if value is not None:
             schema[name] = value
+    schema |= (taken.rules and taken.rules.schema_extra) or {}
     schema = _OF_EVERY_PARAMETER.get(str(schema.get("type")), {}) | schema
     default = taken.field.default
     if default is not Empty and default is not None:
@@ -145,7 +147,7 @@ def _parameter(taken: Taken, schemas: Schemas) -> JsonSchema:
         "required": taken.is_required,
         "description": (taken.rules and taken.rules.description) or "",
         "schema": schema,
-    }
+    } | (_WITH_COMMAS if schema.get("type") == "array" else {})
 
 
 def _content(handler: HTTPRouteHandler, schemas: Schemas) -> JsonSchema:

@@ -10,6 +10,7 @@ import msgspec
 
 from ploti.model.event import KINDS, Event, UnknownEvent
 from ploti.model.wire import Instant
+from ploti.server.api.rules import ANY_TEXT, FIELDS, TOGETHER
 
 JsonSchema = dict[str, object]
 
@@ -57,10 +58,20 @@ class Schemas:
     def of_body(self, kind: type[msgspec.Struct]) -> JsonSchema:
         """The schema of a request's body: unknown fields are refused, defaults may be left out."""
         fields = msgspec.structs.fields(kind)
-        self.components[kind.__name__] = self._object(kind) | {
-            "required": [field.encode_name for field in fields if field.required],
-            "additionalProperties": False,
+        rules, hints = FIELDS.get(kind, {}), get_type_hints(kind)
+        told = {
+            field.encode_name: _ruled(self.of(hints[field.name]), rules.get(field.encode_name, {}))
+            for field in fields
         }
+        self.components[kind.__name__] = (
+            self._object(kind)
+            | {
+                "properties": told,
+                "required": [field.encode_name for field in fields if field.required],
+                "additionalProperties": False,
+            }
+            | TOGETHER.get(kind, {})
+        )
         return _refer(kind.__name__)
 
     def _union(self, kinds: list[object]) -> JsonSchema:
@@ -118,6 +129,13 @@ class Schemas:
                 for name, data in KINDS.items()
             ],
         }
+
+
+def _ruled(schema: JsonSchema, rules: JsonSchema) -> JsonSchema:
+    """A field of a body with its rules, which hold beside null where it may be null."""
+    kinds = schema.get("anyOf", [schema])
+    may_be_text = isinstance(kinds, list) and _PLAIN[str] in kinds
+    return schema | (ANY_TEXT if may_be_text else {}) | rules
 
 
 def _refer(name: str) -> JsonSchema:

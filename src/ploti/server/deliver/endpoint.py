@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-_LONGEST = 2048
+LONGEST_URL = 2048
 
 
 def check_url(url: str) -> tuple[str, int, str]:
     """The host, the port and the scheme of an address; raises ValueError saying what is wrong."""
-    if len(url) > _LONGEST or not url.isprintable() or " " in url:
-        raise ValueError(f"must have no blank and {_LONGEST} characters at most")
+    if len(url) > LONGEST_URL or not url.isprintable() or " " in url:
+        raise ValueError(f"must have no blank and {LONGEST_URL} characters at most")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

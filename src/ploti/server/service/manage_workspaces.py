@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -28,6 +29,10 @@ from ploti.server.sources import fields
 
 T = TypeVar("T")
 
+_STEERS = r"\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+NAME_FORM = re.compile(rf"[^{_STEERS}]*[^{_STEERS}\s][^{_STEERS}]*")
+"""A name: something that is seen, on one line, without what steers a terminal or turns a line."""
+
 LONGEST_NAME = 200
 MOST_PATHS = 200
 """Of a coverage, and topics of a plan: each is looked for in every listing of the catalogue."""
@@ -35,12 +40,12 @@ MOST_DATASETS = 1_000
 
 
 def create_workspace(tx: Transaction, new: NewWorkspace, *, ids: Ids, now: Instant) -> Workspace:
-    """Make a workspace; raises InvalidInput for a coverage or a plan that cannot be meant."""
+    """Make a workspace; raises NotFound for the plan, and InvalidInput for the rest."""
     row = WorkspaceRow(
         id=WorkspaceId(ids.token("ws_")),
         name=checked_name(new.name),
         coverage=_paths("coverage", new.coverage),
-        plan_id=_known_plan(tx, new.plan_id),
+        plan_id=get_plan(tx, new.plan_id).id,
         public=new.public,
         created_at=now,
     )
@@ -53,7 +58,7 @@ def update_workspace(
 ) -> Workspace:
     """Change a workspace by a merge patch; another coverage or plan is carried out by a job.
 
-    Raises NotFound, and InvalidInput as `create_workspace`.
+    Raises NotFound for it or the plan, and InvalidInput for the rest.
     """
     tx.datasets.lock_catalogue(exclusive=True)
     before = find_workspace(tx, workspace_id)
@@ -61,7 +66,7 @@ def update_workspace(
         before,
         name=before.name if patch.name is UNSET else checked_name(patch.name),
         coverage=before.coverage if patch.coverage is UNSET else _paths("coverage", patch.coverage),
-        plan_id=before.plan_id if patch.plan_id is UNSET else _known_plan(tx, patch.plan_id),
+        plan_id=before.plan_id if patch.plan_id is UNSET else get_plan(tx, patch.plan_id).id,
         public=before.public if patch.public is UNSET else patch.public,
     )
     tx.workspaces.save(after)
@@ -148,7 +153,7 @@ def get_plan(tx: Transaction, which: PlanId) -> Plan:
 
 def checked_name(name: str) -> str:
     """A name as it is kept; raises InvalidInput for one that is empty, too long or steers."""
-    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+    if len(name) > LONGEST_NAME or NAME_FORM.fullmatch(name) is None:
         raise _refused("name", f"is needed, of {LONGEST_NAME} characters on one line at most")
     return name
 
@@ -158,12 +163,6 @@ def _carry_out(tx: Transaction, workspaces: Sequence[WorkspaceId], *, now: Insta
     tx.datasets.revise()
     for each in workspaces:
         tx.jobs.put(JobKind.MEMBERSHIP, each, at=now)
-
-
-def _known_plan(tx: Transaction, which: PlanId) -> PlanId:
-    if tx.plans.get(which) is None:
-        raise _refused("planId", f"'{which}' is no plan: the list of plans has their ids")
-    return which
 
 
 def _paths(field: str, listed: Sequence[str] | None) -> list[str] | None:

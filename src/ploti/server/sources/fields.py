@@ -13,7 +13,7 @@ from ploti.errors import Fault
 D = TypeVar("D")
 T = TypeVar("T")
 
-_PATH = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*(?:/[a-z0-9]+(?:[-_][a-z0-9]+)*)*")
+PATH_FORM = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*(?:/[a-z0-9]+(?:[-_][a-z0-9]+)*)*")
 
 
 class Wrong(ValueError):
@@ -114,7 +114,7 @@ def path(raw: object) -> str:
     written = text(raw)
     if len(written) > LONGEST_PATH:
         raise Wrong(f"must be a path of {LONGEST_PATH} characters at most")
-    if _PATH.fullmatch(written) is None:
+    if PATH_FORM.fullmatch(written) is None:
         raise Wrong(f"'{written}' must be lower-case words joined by slashes, such as us/fl/orange")
     return written
 
