@@ -123,7 +123,23 @@ EXTREMES: list[tuple[str, list[Cell]]] = [
         ],
     ),
     ("datetime", [datetime(1601, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999)]),  # noqa: DTZ001
-    ("string", ["", "NULL", "Y", "0012", "12345678901234567890", "bell\x07", "ok \U0001f680", "ß"]),
+    (
+        "string",
+        [
+            *(
+                "",
+                " ",
+                "NULL",
+                "Y",
+                "0012",
+                "12345678901234567890",
+                "bell\x07",
+                "ok \U0001f680",
+                "ß",
+            ),
+            *("\\.", "two\n\\.\nlines", "\\N", '"', '""', "a,b", "\r\n", "\t", "\ufeff"),
+        ],
+    ),
     ("json", ['{"a":12345678901234567890123456789,"b":1e400}', "[]", '"\\u0000"', "null"]),
     ("geometry", [bytes.fromhex("010100000000000000006054C00000000000403C40"), NAN_POINT]),
 ]
@@ -150,7 +166,7 @@ def test_names_of_every_kind_are_columns(destination: Destination, tmp_path: Pat
     long = "permit_application_reviewing_department_assigned_inspector_remarks"
     names = [f"{long}_first", f"{long}_second", "order", "user", "Select", "STATUS", "status_2"]
     names += ["2nd_review", 'say "hi"', "naïve größe", "unnamed", "rowid", "a.b", "bbox"]
-    names += ["ctid", "xmin", "100 %", "%s", "ß" * 200]
+    names += ["ctid", "xmin", "100 %", "%s", "two\nlines", "ß" * 200]
     schema = make_schema(**dict.fromkeys(names, "string"))
     (version,) = versions((schema, {"rec_a": {name: name for name in names}}))
     load(destination, version, tmp_path)
