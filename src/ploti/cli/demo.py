@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from ploti.cli.stopping import stopped_by_sigterm
+from ploti.cli.stopping import stopped_while_waiting
 from ploti.errors import ConfigError
 
 
@@ -23,7 +23,7 @@ def demo(*, data: Path | None = None) -> None:
     from ploti.demo.story import tell
 
     folder = _make_folder(data)
-    with stopped_by_sigterm():
+    with stopped_while_waiting():
         tell(folder, _say)
 
 

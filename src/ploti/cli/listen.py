@@ -15,7 +15,7 @@ from cyclopts import Parameter
 
 from ploti.cli.events import describe
 from ploti.cli.output import Json, print_line
-from ploti.cli.stopping import stopped_by_sigterm
+from ploti.cli.stopping import stopped_while_waiting
 from ploti.cli.waking import SecretFile, read_secret
 from ploti.client.receiver import Receiver
 from ploti.model.event import Event
@@ -44,7 +44,7 @@ def listen(
     PLOTI_WEBHOOK_SECRET has the secret unless --secret-file names a file.
     """
     secret = read_secret(secret_file)
-    with stopped_by_sigterm(), _running(exec_) as run:
+    with stopped_while_waiting(), _running(exec_) as run:
 
         def take(body: bytes, message: Message) -> None:
             if json:

@@ -38,23 +38,30 @@ def stopped_by_signals(alarm: Alarm, *, grace: float = GRACE) -> Iterator[None]:
 
 
 @contextmanager
-def stopped_by_sigterm() -> Iterator[None]:
-    """SIGTERM ends a block that only waits for others by Stopped, as Ctrl-C ends it anyhow.
+def stopped_while_waiting() -> Iterator[None]:
+    """SIGTERM ends a block that only waits for others by Stopped, Ctrl-C by KeyboardInterrupt.
 
-    Once: a second one must not break the way out. The process ends with status 143.
+    What fails once a signal came fails because of it: Ctrl-C reaches those that are waited for too.
+    A second SIGTERM must not break the way out. The exit status is 128 and the signal's number.
     """
+    came: list[int] = []
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise Stopped
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if number in came and number == signal.SIGTERM:
+            return
+        came.append(number)
+        raise KeyboardInterrupt if number == signal.SIGINT else Stopped
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {each: signal.signal(each, stop) for each in _SIGNALS}
     try:
         yield
-    except Stopped:
-        sys.exit(128 + signal.SIGTERM)
+    except BaseException:
+        if not came:
+            raise
+        sys.exit(128 + came[0])
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 class _Watch:

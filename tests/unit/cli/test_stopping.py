@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from ploti.cli.stopping import stopped_by_signals, stopped_by_sigterm
+from ploti.cli.stopping import stopped_by_signals, stopped_while_waiting
 from ploti.client.alarm import Alarm, Stopped
 
 
@@ -73,7 +73,25 @@ def test_what_outlasts_the_grace_or_a_second_ctrl_c_is_cut_off(
     assert done.returncode == status
 
 
-def test_sigterm_ends_what_only_waits_for_others() -> None:
-    with pytest.raises(SystemExit) as ended, stopped_by_sigterm():
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert ended.value.code == 143
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_what_only_waits_for_others(by: signal.Signals) -> None:
+    with pytest.raises(SystemExit) as ended, stopped_while_waiting():
+        signal.raise_signal(by)
+    assert ended.value.code == 128 + by
+
+
+def test_what_fails_on_the_way_out_is_not_told_in_place_of_ctrl_c() -> None:
+    def interrupted() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt as error:
+            raise ConnectionError("the server was stopped too") from error
+
+    with pytest.raises(SystemExit) as ended, stopped_while_waiting():
+        interrupted()
+    assert ended.value.code == 130
+
+
+def test_what_fails_without_a_signal_is_told() -> None:
+    with pytest.raises(ConnectionError), stopped_while_waiting():
+        raise ConnectionError
