@@ -10,6 +10,7 @@ from functools import partial
 
 import structlog
 
+from ploti.errors import Unavailable
 from ploti.model.wire import Instant
 from ploti.server.ports.rows import JobKind, JobRow
 from ploti.server.ports.store import Transaction
@@ -98,6 +99,8 @@ class Jobs:
         renewing = asyncio.create_task(self._renew(job))
         try:
             await run_job(self._parts, job)
+        except Unavailable as error:  # no fault: as what caused it is told over HTTP
+            _log.warning("a job waits", kind=job.kind, subject=job.subject, reason=error.detail)
         except Exception:  # noqa: BLE001  left to its lease, and done again
             _log.exception("a job failed", kind=job.kind, subject=job.subject)
         finally:
