@@ -84,7 +84,12 @@ class Story:
             names = ", ".join(f'"{name}"' for name in head)
             found = synced.query(place, f"SELECT {names} FROM {TABLE}")
             assert {str(row[0]): tuple(map(_text, row)) for row in found} == rows, place
-            assert verify(self.client, self.subscription, to=to).exit_status is ExitStatus.DONE
+
+    def assert_verified(self) -> None:
+        """Each copy is proved by its digest."""
+        for place in self.places:
+            found = verify(self.client, self.subscription, to=synced.address(place))
+            assert found.exit_status is ExitStatus.DONE, found
 
     def assert_left(self, reason: str) -> None:
         """Each copy has its table still, and says why it is not kept in step."""
@@ -154,6 +159,7 @@ def test_every_reason_to_load_anew_and_the_differences_across_them(story: Story)
     assert story.told() == [("resync_required", "previous_unavailable")]
     story.assert_is_current()
 
+    story.assert_verified()
     for start, end in combinations(sorted(story.states), 2):
         with diff(story.client, DATASET, start, end) as found:
             counts = (found.counts.added, found.counts.changed, found.counts.removed)
@@ -208,3 +214,4 @@ def test_every_reason_to_leave_and_coming_back(story: Story) -> None:
         come_back()
         assert ("added", None) in story.told()
         story.assert_is_current()
+    story.assert_verified()
