@@ -228,6 +228,7 @@ def main(what: str = "1000000", runs: str = "3", kept: str = "") -> None:
     table, rows = (what, 1 << 40) if what in TABLES else ("made", int(what))
     with ExitStack() as stack:
         folder = Path(kept or stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(exist_ok=True)
         paths = make(folder, rows, table)
         print(f"{what}: {paths['first'].stat().st_size / 1e6:.0f} MB of CSV")
         floors, builds = [], defaultdict[str, list[dict[str, object]]](list)

@@ -21,8 +21,8 @@ from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawGeometry, RawTable
 from ploti.server.sources.reference_systems import one_name
 
-SAMPLE = 20_000
-"""Rows that may rule a type out before all are read."""
+SAMPLES = (1_000, 20_000)
+"""Rows that may rule a type out before all are read: few rule out most, more of them the rest."""
 
 _BITS = 60
 _EXACT = 1 << 53

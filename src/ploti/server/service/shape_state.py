@@ -104,8 +104,9 @@ def _sampled(
 ) -> list[PlannedColumn]:
     """The columns whose types a few rows tell more of, without those that they rule out."""
     new = [column for column in columns if not column.settled]
-    looked = _look(new, raw.sample or raw.relation, engine, rows=shape.SAMPLE)
-    return _replace(columns, looked)
+    for rows in shape.SAMPLES:
+        new = _look(new, raw.sample or raw.relation, engine, rows=rows)
+    return _replace(columns, new)
 
 
 def _look(
