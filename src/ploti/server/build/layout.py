@@ -40,7 +40,7 @@ def choose_encodings(
 ) -> dict[str, str]:
     """The encoding of each column: the base's where its type still takes it, else a new choice.
 
-    `distinct` is the share of different values among those of the first row group.
+    `distinct` is the share of different values among those of the first rows.
     """
     return {
         column.name: kept.get(column.name)

@@ -39,7 +39,7 @@ def write_first(
     """Write the rows of a query as the snapshot of `version`, and prove it by its digest."""
     rows = Rows(connection.sql(sql).to_arrow_reader(BATCH))
     first = rows.take(FULL)
-    encodings = choose_encodings(schema, kept={}, distinct=distinct_shares(first))
+    encodings = choose_encodings(schema, kept={}, distinct=distinct_shares(first.slice(0, BATCH)))
     layout = Layout(schema=schema, encodings=encodings)
     path = folder / "snapshot.parquet"
     with ParquetFile(path, layout=layout, envelope=(RECORD_ID,), sizes=repeat(FULL)) as file:
