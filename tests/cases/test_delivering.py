@@ -147,12 +147,15 @@ def test_e04_a_slow_receiver_holds_up_no_other(tmp_path: Path) -> None:
             async with asyncio.timeout(60):
                 while any(len(receiver.to(f"/{n}")) < events for n in range(quick)):  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
-            task.cancel()
-            await worker.finish()
-            await patient.close()
             for number in range(quick):
                 got = [post.event["data"]["version"] for post in receiver.to(f"/{number}")]
                 assert got == [*range(1, events + 1)]
+            async with asyncio.timeout(60):
+                while not any(x.attempts for x in await lanes.deliveries(slow.id)):  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+            task.cancel()
+            await worker.finish()
+            await patient.close()
             (tried,) = [x for x in await lanes.deliveries(slow.id) if x.attempts]
             assert tried.attempts[0].error == "timeout: no answer within 6 seconds"
             assert tried.state is DeliveryState.WAITING
