@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import signal
 import socket
 import sys
 from collections.abc import Generator, Iterator
@@ -75,6 +76,9 @@ def _watch_sockets(event: str, args: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_watch_sockets)
+
+# A shell starts what runs behind it with Ctrl-C ignored, and so would be what tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,7 @@
 """The SDK against a server that misbehaves by script: deadlines, tries, and where the key goes."""
 
 import asyncio
+import importlib
 import io
 import json
 import os
@@ -19,6 +20,7 @@ from tests.fakes.api import Breaks, Drips, Holds, Reply, Server, problem
 
 import ploti
 from ploti.client import problems, transport
+from ploti.sync import default
 
 KEY = "ploti_secret"
 DATASETS = "GET /v1/feeds/datasets"
@@ -414,7 +416,8 @@ def test_a_closed_client_opens_anew(server: Server, client: ploti.Client) -> Non
 def test_the_default_client_takes_key_and_address_at_its_first_call_r177(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ploti, "feeds", ploti.__getattr__("feeds"), raising=False)
+    unused = importlib.reload(default).feeds  # another test may have used the process's own
+    monkeypatch.setattr(ploti, "feeds", unused, raising=False)
     monkeypatch.setenv("PLOTI_API_KEY", KEY)
     monkeypatch.setenv("PLOTI_API_URL", server.url)
     server.on(EVENTS, Reply({"events": [], "nextCursor": "evt_000000000042"}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from ploti.client import endpoints, webhook_endpoints
 from ploti.model.event import EventType
 from ploti.model.ids import DatasetId
 from ploti.server.eventlog.drafts import Draft
+from ploti.sync import default
 
 
 @pytest.fixture
@@ -86,7 +88,8 @@ def test_the_sdk_creates_a_webhook_and_returns_it_with_its_secret_r179(
     with scripted.running() as server:
         monkeypatch.setenv("PLOTI_API_URL", server.url)
         monkeypatch.setenv("PLOTI_API_KEY", "ploti_key")
-        monkeypatch.setattr(ploti, "webhooks", ploti.__getattr__("webhooks"), raising=False)
+        unused = importlib.reload(default).webhooks  # another test may have used the process's own
+        monkeypatch.setattr(ploti, "webhooks", unused, raising=False)
         server.on("POST /v1/webhooks", Reply(made))
         webhook = ploti.webhooks.create(
             "https://receiver.example/hook", subscription_id="sub_8f3k2m"
