@@ -26,6 +26,9 @@ from ploti.server.sources.declaration import Declaration
 _SMALLEST_LIMIT = 2 << 20
 """Bytes of a record for which DuckDB is always prepared."""
 
+_LINES = 4
+"""The longest records that a buffer of DuckDB holds: sixteen, unless told, took 200 MB more."""
+
 _SAMPLE = 64 << 10
 """Bytes of each block of a large file that go into its sample."""
 
@@ -143,6 +146,7 @@ def _relation(path: str, fields: list[str], facts: Facts) -> str:
         "auto_detect=false, header=true, delim=',', quote='\"', escape='\"', comment=''",
         "nullstr='', allow_quoted_nulls=true, strict_mode=true",
         f"columns={{{columns}}}, max_line_size={limit}",
+        f"buffer_size={_LINES * limit}",
     ]
     if facts.quoted_breaks:
         # Threads that begin in the middle of the file would have to guess where a record begins.
