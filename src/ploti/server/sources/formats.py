@@ -33,7 +33,7 @@ _MAGIC = {
     b"7z\xbc\xaf\x27\x1c": "packed with 7-Zip",
     b"Rar!": "packed with RAR",
     b"%PDF": "a PDF document",
-    b"\xd0\xcf\x11\xe0": "a workbook of the old kind, or with a password (save it as XLSX, without)",
+    b"\xd0\xcf\x11\xe0": "a workbook of the old kind, or with a password: save it as XLSX, without",
 }
 _TOLD = {
     b"PAR1": ("a Parquet file", {"parquet", "geoparquet"}),
