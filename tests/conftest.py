@@ -81,6 +81,11 @@ sys.addaudithook(_watch_sockets)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Tests wait for a third of their time: three workers for two processors."""
+    return max(1, (os.cpu_count() or 1) * 3 // 2)
+
+
 @pytest.fixture(autouse=True)
 def _sockets_of_the_folder(request: pytest.FixtureRequest) -> Iterator[None]:
     """No sockets for unit and property tests, loopback for all others."""
