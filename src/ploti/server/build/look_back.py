@@ -18,9 +18,6 @@ from ploti.server.build.matching.links import POSITION
 from ploti.server.build.matching.question import Budget, MatchColumn, Question, Stage
 from ploti.server.build.shape import base_value
 
-_FIRST_HELD = f"substr({RECORD_ID}, 5, 8)::BIGINT"
-"""The number of the version that first held a record, which its id begins with."""
-
 
 def removed_sql(order: LookOrder) -> str:
     """SQL of the records that were removed and are not back, in the current version's columns."""
@@ -54,7 +51,7 @@ def link_known_sql(order: LookOrder) -> str:
     """The statement that links the current records that are not looked at to themselves."""
     return (
         f"INSERT INTO match_links SELECT file_row_number, {RECORD_ID}, {literal(Stage.KEY)}, NULL"
-        f" FROM {snapshot_relation(order.current.snapshot)} WHERE {_FIRST_HELD} <"
+        f" FROM {snapshot_relation(order.current.snapshot)} AS held WHERE {_first_held('held')} <"
         f" {added_since(order)}"
     )
 
@@ -67,7 +64,7 @@ def question_of(order: LookOrder, removed: str) -> Question:
     ignored = set(order.declaration.ignore_changes)
     return Question(
         base=(
-            f"(SELECT {RECORD_ID}, {names} FROM {current} WHERE {_FIRST_HELD} <"
+            f"(SELECT {RECORD_ID}, {names} FROM {current} AS held WHERE {_first_held('held')} <"
             f" {added_since(order)} UNION ALL SELECT {RECORD_ID}, {names} FROM {removed})"
         ),
         new=f"(SELECT file_row_number AS {POSITION}, {names} FROM {current})",
@@ -87,5 +84,10 @@ def links_sql(order: LookOrder, removed: str) -> str:
         f"SELECT new.{RECORD_ID} AS {PREVIOUS}, old.{RECORD_ID}, stage, evidence FROM match_links"
         f" JOIN {snapshot_relation(order.current.snapshot)} AS new ON file_row_number = position"
         f" JOIN {removed} AS old ON old.{RECORD_ID} = record_id"
-        f" WHERE substr(new.{RECORD_ID}, 5, 8)::BIGINT >= {REMOVED_IN} ORDER BY 1"
+        f" WHERE {_first_held('new')} >= {REMOVED_IN} ORDER BY 1"
     )
+
+
+def _first_held(relation: str) -> str:
+    """SQL of the version that first held a record, whose number its id begins with."""
+    return f"substr({relation}.{RECORD_ID}, 5, 8)::BIGINT"

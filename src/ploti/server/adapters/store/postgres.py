@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -140,14 +141,8 @@ def read_postgres(url: str, work: Callable[[Connection], T]) -> T:
 
     Raises ConfigError where the database cannot be reached.
     """
-    engine = _open(url, connections=1, reads=True)
-    try:
-        with engine.begin() as connection:
-            return work(connection)
-    except OperationalError as error:
-        raise _unreachable(error) from None
-    finally:
-        engine.dispose()
+    with _opened(url, reads=True) as engine, engine.begin() as connection:
+        return work(connection)
 
 
 def write_postgres(url: str, work: Callable[[Connection], T]) -> T:
@@ -155,11 +150,17 @@ def write_postgres(url: str, work: Callable[[Connection], T]) -> T:
 
     Raises ConfigError where the database cannot be reached or used.
     """
-    engine = _open(url, connections=1, reads=False)
-    try:
+    with _opened(url, reads=False) as engine:
         _prepare(engine)
         with engine.begin() as connection:
             return work(connection)
+
+
+@contextmanager
+def _opened(url: str, *, reads: bool) -> Iterator[Engine]:
+    engine = _open(url, connections=1, reads=reads)
+    try:
+        yield engine
     except OperationalError as error:
         raise _unreachable(error) from None
     finally:
