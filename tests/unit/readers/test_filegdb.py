@@ -2,8 +2,10 @@
 
 import datetime as dt
 import shutil
+import struct
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +156,29 @@ def test_a_geodatabase_with_a_name_twice_is_refused(tmp_path: Path) -> None:
     same = damaged(path, "a00000009.gdbtable", lambda content: content.replace(two, one))
     with pytest.raises(SourceError, match="'permits' cannot be read: the geodatabase is damaged"):
         read(FileGdbReader(), same, fresh(tmp_path))
+
+
+def test_triangulated_surfaces_that_gdal_does_not_hand_over_are_named(tmp_path: Path) -> None:
+    ring = struct.pack("<I12d", 4, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0)
+    triangle = struct.pack("<BII", 1, 1017, 1) + ring
+    given = struct.pack("<BII", 1, 1016, 2) + triangle + triangle
+    made = tmp_path / "given.gdb"
+    with suppress(pyogrio.errors.GeometryError):  # it is written, and then looked at
+        pyogrio.write_arrow(
+            pa.table({"a": ["1"], "g": pa.array([given], pa.binary())}),
+            made,
+            layer="roofs",
+            driver="OpenFileGDB",
+            geometry_name="g",
+            geometry_type="MultiPolygon Z",
+            crs="EPSG:4326",
+            CREATE_MULTIPATCH="YES",
+        )
+    path = tmp_path / "given.gdb.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        for each in sorted(made.iterdir()):
+            packed.write(each, f"given.gdb/{each.name}")
+    into = tmp_path / "unpacked"
+    into.mkdir()
+    with pytest.raises(SourceError, match="a layer of triangulated surfaces"):
+        read(FileGdbReader(), path, into)

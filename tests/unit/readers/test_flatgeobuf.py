@@ -142,10 +142,50 @@ def test_measures_are_kept() -> None:
     assert shapely.from_wkb(to_wkb(both, 4)).wkt == "MULTIPOINT ZM ((1 2 3 4))"
 
 
-def test_curves_are_refused_by_name() -> None:
+def test_types_that_nothing_is_stored_as_are_refused_by_name() -> None:
     curve: Any = Stored(xy=[0, 0, 1, 1, 2, 0])
-    with pytest.raises(ValueError, match="CircularString"):
-        to_wkb(curve, 8)
+    with pytest.raises(ValueError, match="Curve: it is not read"):
+        to_wkb(curve, 13)
+
+
+def head(code: int, *parts: bytes) -> bytes:
+    return pack("<BII", 1, code, len(parts)) + b"".join(parts)
+
+
+def places(*positions: tuple[float, ...]) -> list[bytes]:
+    return [pack(f"<{len(each)}d", *each) for each in positions]
+
+
+ARC = head(8, *places((1, 0), (0, 1), (-1, 0)))
+BACK = head(2, *places((-1, 0), (1, 0)))
+TRIANGLE = head(0, *places((0, 0, 0), (1, 0, 0), (0, 1, 1), (0, 0, 0)))[5:]
+HALF = 1.57
+
+
+@pytest.mark.parametrize(
+    ("given", "becomes", "area"),
+    [
+        (ARC, "LineString", 0),
+        (head(9, ARC, BACK), "LineString", 0),
+        (head(10, head(9, ARC, BACK)), "Polygon", HALF),
+        (head(11, ARC, BACK), "MultiLineString", 0),
+        (head(12, head(10, head(9, ARC, BACK))), "MultiPolygon", HALF),
+        (head(1015, head(1003, TRIANGLE), head(1003, TRIANGLE)), "MultiPolygon", 1),
+        (head(1016, head(1017, TRIANGLE), head(1017, TRIANGLE)), "MultiPolygon", 1),
+        (head(1017, TRIANGLE), "Polygon", 0.5),
+    ],
+)
+def test_curves_and_surfaces_become_lines_and_polygons_and_that_is_told(
+    tmp_path: Path, given: bytes, becomes: str, area: float
+) -> None:
+    path = made(tmp_path, pa.table({"a": [1], "g": pa.array([given], pa.binary())}))
+    found = read(FlatGeobufReader(), path, tmp_path)
+    (shape,) = shapely.from_wkb(found.column("geometry"))
+    assert shape.geom_type == becomes
+    assert shape.area == pytest.approx(area, rel=0.01)
+    (finding,) = found.table.findings
+    assert finding.kind in {"arc_drawn", "surface_parted"}
+    assert finding.examples == ["row 1"]
 
 
 def test_an_empty_point_is_null_since_gdal_writes_it_so(tmp_path: Path) -> None:

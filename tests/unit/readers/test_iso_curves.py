@@ -74,6 +74,18 @@ def test_heights_and_measures_rise_along_an_arc() -> None:
     assert measures.tolist() == pytest.approx((heights + 5).tolist())
 
 
+@pytest.mark.parametrize(("surface", "part"), [(1015, 1003), (1016, 1017)])
+def test_a_surface_is_the_polygons_that_make_it_up(surface: int, part: int) -> None:
+    patches = [
+        [(0, 0, 0), (1, 0, 0), (0, 1, 1), (0, 0, 0)],
+        [(1, 0, 0), (1, 1, 2), (0, 1, 1), (1, 0, 0)],
+    ]
+    found = read(holding(surface, *(holding(part, line(0, *ring)[5:]) for ring in patches)))
+    assert (found.geom_type, found.has_z) == ("MultiPolygon", True)
+    assert [list(each.exterior.coords) for each in found.geoms] == patches
+    assert read(holding(part, line(0, *patches[1])[5:])).exterior.coords[1] == (1, 1, 2)
+
+
 def test_an_empty_curve_is_empty() -> None:
     assert read(line(8)).wkt == "LINESTRING EMPTY"
     assert read(holding(9)).wkt == "LINESTRING EMPTY"
@@ -87,7 +99,8 @@ def test_an_empty_curve_is_empty() -> None:
         (line(8, (0, 0), (1, 1), (2, 0), (3, 0)), "told by 4 positions"),
         (holding(10, pack("<BI2d", 1, 1, 0, 0)), "does not belong there"),
         (holding(12, line(2, (0, 0), (1, 1))), "does not belong there"),
-        (holding(15), "PolyhedralSurface: surfaces are not read"),
+        (holding(16, holding(10, line(8, *CIRCLE)), line(2, (0, 0), (1, 1))), "does not belong"),
+        (holding(14), "it is a Surface"),
     ],
 )
 def test_what_is_no_curve_is_refused_with_its_row(wkb: bytes, reason: str) -> None:

@@ -199,7 +199,9 @@ def test_what_is_no_geometry_is_named_by_its_row(tmp_path: Path, wkb: bytes, rea
     [
         ('{"encoding": "WKB", "crs": {"name": "my grid"}}', r"my grid\) is unknown"),
         ('{"encoding": "WKB", "crs": "EPSG:99999"}', "EPSG:99999 is not known"),
-        ('{"encoding": "point"}', "only WKB"),
+        ('{"encoding": "circle"}', "'circle', which is not read"),
+        ('{"encoding": "point"}', "said to be of 'point', and is binary"),
+        ('{"encoding": "polygon"}', "said to be of 'polygon', and is binary"),
     ],
 )
 def test_geometry_that_cannot_be_placed_is_refused(
@@ -209,6 +211,96 @@ def test_geometry_that_cannot_be_placed_is_refused(
     path = written(tmp_path, pa.table({"g": [shapely.to_wkb(shapely.Point(1, 2))]}), geo=geo)
     with pytest.raises(SourceError, match=reason):
         read(ParquetReader(), path, tmp_path)
+
+
+XY = pa.struct({"x": pa.float64(), "y": pa.float64()})
+XYZ = pa.struct({"x": pa.float64(), "y": pa.float64(), "z": pa.float64()})
+RING = [(0, 0), (9, 0), (9, 9), (0, 0)]
+HOLE = [(5, 1), (6, 1), (6, 2), (5, 1)]
+NATIVE: list[tuple[str, list[object], list[str | None]]] = [
+    ("point", [(1, 2), None], ["POINT (1 2)", None]),
+    (
+        "linestring",
+        [[(1, 2), (3, 4)], None, []],
+        ["LINESTRING (1 2, 3 4)", None, "LINESTRING EMPTY"],
+    ),
+    (
+        "polygon",
+        [None, [RING, HOLE], []],
+        [None, "POLYGON ((0 0, 9 0, 9 9, 0 0), (5 1, 6 1, 6 2, 5 1))", "POLYGON EMPTY"],
+    ),
+    (
+        "multipoint",
+        [[(1, 2)], [(3, 4), (5, 6)]],
+        ["MULTIPOINT ((1 2))", "MULTIPOINT ((3 4), (5 6))"],
+    ),
+    ("multilinestring", [None, [[(1, 2), (3, 4)]]], [None, "MULTILINESTRING ((1 2, 3 4))"]),
+    (
+        "multipolygon",
+        [[[RING, HOLE], [HOLE]], []],
+        [
+            "MULTIPOLYGON (((0 0, 9 0, 9 9, 0 0), (5 1, 6 1, 6 2, 5 1)), ((5 1, 6 1, 6 2, 5 1)))",
+            "MULTIPOLYGON EMPTY",
+        ],
+    ),
+]
+
+
+def lists(kind: str, position: pa.DataType) -> pa.DataType:
+    around = {"point": 0, "linestring": 1, "polygon": 2}[kind.removeprefix("multi")]
+    for _ in range(around + kind.startswith("multi")):
+        position = pa.list_(position)
+    return position
+
+
+def as_structs(value: object) -> object:
+    if isinstance(value, tuple):
+        return dict(zip("xyz", value, strict=False))
+    return [as_structs(each) for each in value] if isinstance(value, list) else value
+
+
+def wkts(found: Read) -> list[str | None]:
+    return [wkb and shapely.from_wkb(wkb).wkt for wkb in found.column("geometry")]
+
+
+@pytest.mark.parametrize(("kind", "given", "expected"), NATIVE)
+@pytest.mark.parametrize("rows", [1, 2])
+def test_native_encodings_of_geoparquet_are_read(
+    tmp_path: Path, kind: str, given: list[object], expected: list[str | None], rows: int
+) -> None:
+    column = pa.array([as_structs(each) for each in given], lists(kind, XY))
+    geo = f'{{"primary_column": "g", "columns": {{"g": {{"encoding": "{kind}"}}}}}}'
+    path = tmp_path / "given.parquet"
+    table = pa.table({"id": range(len(given)), "g": column}).replace_schema_metadata({"geo": geo})
+    pq.write_table(table, path, row_group_size=rows)
+    found = read(GeoParquetReader(), path, tmp_path)
+    assert found.names == ["id"]
+    assert wkts(found) == expected
+
+
+def test_native_positions_keep_heights_and_may_lie_side_by_side(tmp_path: Path) -> None:
+    geo = '{"primary_column": "g", "columns": {"g": {"encoding": "linestring"}}}'
+    high = pa.array([[{"x": 1, "y": 2, "z": 3}, {"x": 4, "y": 5, "z": 6}]], pa.list_(XYZ))
+    found = read(ParquetReader(), written(tmp_path, pa.table({"g": high}), geo=geo), tmp_path)
+    assert wkts(found) == ["LINESTRING Z (1 2 3, 4 5 6)"]
+    beside = pa.array([None, [[1, 2, 3], [4, 5, 6]]], pa.list_(pa.list_(pa.float64(), 3)))
+    path = written(tmp_path, pa.table({"a": [1, 2], "g": beside}), geo=geo)
+    assert wkts(read(ParquetReader(), path, tmp_path)) == [None, "LINESTRING Z (1 2 3, 4 5 6)"]
+
+
+def test_a_column_that_geoarrow_names_is_the_geometry(tmp_path: Path) -> None:
+    marks = {
+        "ARROW:extension:name": "geoarrow.point",
+        "ARROW:extension:metadata": '{"crs": "EPSG:3857", "crs_type": "authority_code"}',
+    }
+    schema = pa.schema([pa.field("id", pa.int64()), pa.field("where", XY, metadata=marks)])
+    table = pa.table({"id": [1], "where": pa.array([{"x": 1, "y": 2}], XY)}, schema=schema)
+    path = tmp_path / "given.parquet"
+    pq.write_table(table, path)
+    found = read(ParquetReader(), path, tmp_path)
+    assert (found.names, wkts(found)) == (["id"], ["POINT (1 2)"])
+    assert found.table.geometry
+    assert found.table.geometry.crs == "EPSG:3857"
 
 
 def test_parquets_own_geometry_type_is_read_without_any_metadata(tmp_path: Path) -> None:

@@ -339,3 +339,26 @@ def test_an_empty_shape_is_none(tmp_path: Path) -> None:
     path = damaged(damaged(path, ".shp", with_empty), ".shx", listed)
     found = read(ShapefileReader(), path, unpacked(tmp_path))
     assert [geometry is None for geometry in found.column("geometry")] == [False, True]
+
+
+def test_a_multipatch_is_the_polygons_that_make_it_up(tmp_path: Path) -> None:
+    shape = "MULTIPOLYGON Z (((0 0 0, 1 0 0, 0 1 1, 0 0 0)), ((1 0 0, 1 1 2, 0 1 1, 1 0 0)))"
+    given = shapely.to_wkb(shapely.from_wkt(shape), flavor="iso")
+    shp = tmp_path / "roofs.shp"
+    pyogrio.write_arrow(
+        pa.table({"i": [1, 2], "geometry": pa.array([given, None], pa.binary())}),
+        shp,
+        driver="ESRI Shapefile",
+        geometry_name="geometry",
+        geometry_type="Unknown",
+        crs="EPSG:4326",
+        SHPT="MULTIPATCH",
+    )
+    path = tmp_path / "roofs.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        for each in sorted(tmp_path.glob("roofs.???")):
+            if each != path:
+                packed.write(each, each.name)
+    found = read(ShapefileReader(), path, unpacked(tmp_path))
+    assert [wkb and shapely.from_wkb(wkb).wkt for wkb in found.column("geometry")] == [shape, None]
+    assert [each.kind for each in found.table.findings] == ["surface_parted"]

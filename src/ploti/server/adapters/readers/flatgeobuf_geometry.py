@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from struct import pack
 
 import numpy as np
@@ -13,6 +14,17 @@ from ploti.server.adapters.readers.iso_wkb import type_name
 _ENDS, _XY, _Z, _M, _TYPE, _PARTS = 0, 1, 2, 3, 6, 7
 _TIMES = 4, 5
 _POINT, _LINE, _POLYGON, _MULTI_POINT, _MULTI_LINE, _MULTI_POLYGON, _COLLECTION = range(1, 8)
+_ARCS, _COMPOUND, _CURVE_POLYGON, _MULTI_CURVE, _MULTI_SURFACE = range(8, 13)
+_POLYHEDRAL, _TIN, _TRIANGLE = range(15, 18)
+_OF_PARTS = {
+    **dict.fromkeys((_MULTI_POLYGON, _POLYHEDRAL), _POLYGON),
+    **dict.fromkeys((_COLLECTION, _COMPOUND, _CURVE_POLYGON, _MULTI_CURVE, _MULTI_SURFACE), 0),
+}
+"""Types of which the parts are geometries, with the type of all parts, or 0: each tells its own."""
+_OF_POSITIONS = {
+    *(_POINT, _LINE, _POLYGON, _MULTI_POINT, _MULTI_LINE),
+    *(_ARCS, _TIN, _TRIANGLE),
+}
 _DEEPEST = 32
 
 Doubles = npt.NDArray[np.float64]
@@ -21,16 +33,16 @@ Doubles = npt.NDArray[np.float64]
 def to_wkb(geometry: Table, kind: int, *, depth: int = 0) -> bytes:
     """A geometry of the type `kind`, or of its own where that is 0; Z and M are kept.
 
-    Raises ValueError for curves and other types that are not read, and IndexError or ValueError
-    for broken ones.
+    Curves and surfaces stay what they are. Raises ValueError for types that are not known, and
+    IndexError or ValueError for broken ones.
     """
     kind = kind or geometry.number(_TYPE, "B")
-    if not _POINT <= kind <= _COLLECTION:
-        raise ValueError(f"its geometry is a {type_name(kind)}: only plain shapes are read")
     if depth > _DEEPEST:
         raise ValueError(f"collections are nested more than {_DEEPEST} deep")
-    if kind in {_MULTI_POLYGON, _COLLECTION}:
+    if kind in _OF_PARTS:
         return _parts(geometry, kind, depth=depth)
+    if kind not in _OF_POSITIONS:
+        raise ValueError(f"its geometry is a {type_name(kind)}: it is not read")
     points, raised = _points(geometry)
     ends = geometry.indices(_ENDS)
     code = kind + raised
@@ -40,26 +52,26 @@ def to_wkb(geometry: Table, kind: int, *, depth: int = 0) -> bytes:
     match kind:
         case 1:
             return head + (points if len(points) else _nothing(points)).tobytes()
-        case 2:
+        case 2 | 8:
             return head + _counted(points)
-        case 3:
-            rings = _split(points, ends)
-            return head + pack("<I", len(rings)) + b"".join(map(_counted, rings))
+        case 3 | 17:
+            return head + _all(map(_counted, _split(points, ends)))
         case 4:
             inner = pack("<BI", 1, _POINT + raised)
-            return head + pack("<I", len(points)) + b"".join(inner + p.tobytes() for p in points)
-        case _:
-            lines = _split(points, ends)
+            return head + _all(inner + point.tobytes() for point in points)
+        case 5:
             inner = pack("<BI", 1, _LINE + raised)
-            parts = b"".join(inner + _counted(line) for line in lines)
-            return head + pack("<I", len(lines)) + parts
+            return head + _all(inner + _counted(line) for line in _split(points, ends))
+        case _:
+            inner = pack("<BII", 1, _TRIANGLE + raised, 1)
+            return head + _all(inner + _counted(ring) for ring in _split(points, ends))
 
 
 def _parts(geometry: Table, kind: int, *, depth: int) -> bytes:
-    inner = _POLYGON if kind == _MULTI_POLYGON else 0
+    inner = _OF_PARTS[kind]
     parts = [to_wkb(part, inner, depth=depth + 1) for part in geometry.tables(_PARTS)]
     raised = max((int.from_bytes(part[1:5], "little") // 1000 * 1000 for part in parts), default=0)
-    return pack("<BII", 1, kind + raised, len(parts)) + b"".join(parts)
+    return pack("<BI", 1, kind + raised) + _all(parts)
 
 
 def _points(geometry: Table) -> tuple[Doubles, int]:
@@ -81,6 +93,11 @@ def _split(points: Doubles, ends: list[int]) -> list[Doubles]:
     if ends != sorted(ends) or ends[-1] != len(points):
         raise ValueError("its parts do not end where its positions do")
     return np.split(points, ends[:-1])
+
+
+def _all(parts: Iterable[bytes]) -> bytes:
+    listed = [*parts]
+    return pack("<I", len(listed)) + b"".join(listed)
 
 
 def _counted(points: Doubles) -> bytes:

@@ -90,7 +90,7 @@ def _gdal() -> Iterator[ModuleType]:
     from pyogrio import errors  # noqa: PLC0415
 
     broken = (
-        *(errors.DataLayerError, errors.DataSourceError, errors.FieldError, errors.GeometryError),
+        *(errors.DataLayerError, errors.DataSourceError, errors.FieldError),
         *(pa.ArrowException, RuntimeError, OSError),
         *(ValueError, NameError),  # what pyogrio itself stumbles over in names that are no text
     )
@@ -100,6 +100,12 @@ def _gdal() -> Iterator[ModuleType]:
             yield pyogrio
     except MemoryError:
         raise
+    except errors.GeometryError:
+        # pyogrio asks each layer for its type, and knows none of triangles
+        raise SourceError(
+            "the source has a layer of triangulated surfaces, and cannot be opened with it: leave"
+            " that layer out, or have its shapes as polygons"
+        ) from None
     except broken as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise SourceError(f"the source cannot be read: {first}") from None

@@ -13,7 +13,9 @@ from ploti.server.adapters.readers.esri_curves import straightened
 STRAIGHT = {8: 2, 9: 2, 10: 3, 11: 5, 12: 6}
 """What each type of curves becomes: lines, polygons, and several of either."""
 
-_PARTS = {9: 2, 10: 2, 11: 2, 12: 3}
+_PARTS = {9: 2, 10: 2, 11: 2, 12: 3, 15: 3, 16: 3}
+"""What the parts of curves and surfaces are once they are drawn."""
+
 _HEAD = 5
 
 Positions = npt.NDArray[np.float64]
@@ -41,8 +43,8 @@ def arcs(positions: Positions) -> Positions:
 def joined(kind: int, parts: Sequence[bytes], *, size: int) -> bytes:
     """The body of a geometry whose parts are drawn already, in little-endian ISO WKB.
 
-    The parts of a compound curve are one line, those of a curved polygon its rings. Raises
-    ValueError for a part of a kind that does not belong there.
+    The parts of a compound curve are one line, those of a curved polygon its rings; a surface is
+    made of polygons. Raises ValueError for a part of a kind that does not belong there.
     """
     wanted = _PARTS.get(kind)
     if wanted and any(int.from_bytes(part[1:5], "little") % 1000 != wanted for part in parts):

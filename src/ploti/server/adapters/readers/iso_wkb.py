@@ -10,6 +10,7 @@ import shapely
 
 from ploti.errors import SourceError
 from ploti.server.adapters.readers.iso_curves import STRAIGHT, arcs, counted, joined
+from ploti.server.adapters.readers.remarks import Remark
 
 _NAMES = {
     1: "Point",
@@ -27,12 +28,21 @@ _CURVED = {
     11: "MultiCurve",
     12: "MultiSurface",
 }
-_UNREAD = {
-    13: "Curve",
-    14: "Surface",
+_SURFACES = {
     15: "PolyhedralSurface",
     16: "TIN",
     17: "Triangle",
+}
+_UNREAD = {
+    13: "Curve",
+    14: "Surface",
+}
+_PLAIN = {**STRAIGHT, 15: 6, 16: 6, 17: 3}
+"""What curves and surfaces become: lines and polygons, and several of either."""
+
+_REDRAWN = {
+    **dict.fromkeys(STRAIGHT, Remark.ARC_DRAWN),
+    **dict.fromkeys(_SURFACES, Remark.SURFACE_PARTED),
 }
 _EWKB_Z, _EWKB_M, _EWKB_SRID = 0x80000000, 0x40000000, 0x20000000
 _COLLECTION = 7
@@ -58,7 +68,7 @@ class GeometryTypes:
 
 def type_name(code: int) -> str:
     """The name of an ISO type code: 1003 is `Polygon Z`."""
-    named = {**_NAMES, **_CURVED, **_UNREAD}
+    named = {**_NAMES, **_CURVED, **_SURFACES, **_UNREAD}
     name = named.get(code % 1000, "geometry of an unknown type")
     return name + ("", " Z", " M", " ZM")[code // 1000 % 4]
 
@@ -66,7 +76,8 @@ def type_name(code: int) -> str:
 def canonical(geometries: Sequence[bytes | None], *, first: int) -> list[bytes | None]:
     """The geometries of consecutive rows, of which the first has the number `first`.
 
-    Coordinates, Z, M, empties and nulls stay as they are; curves are drawn as short straight lines.
+    Coordinates, Z, M, empties and nulls stay as they are; curves are drawn as short straight lines,
+    and surfaces become the polygons that they are put together of.
     Raises SourceError naming the row where the bytes are no geometry.
     """
     # GEOS follows collections inside collections to any depth, and falls
@@ -88,9 +99,9 @@ def canonical(geometries: Sequence[bytes | None], *, first: int) -> list[bytes |
     return written
 
 
-def is_curved(wkb: bytes) -> bool:
-    """Whether a geometry of any flavour is of a type of curves."""
-    return _kind(wkb) in STRAIGHT
+def redrawn(wkb: bytes) -> Remark | None:
+    """What is to be told of a geometry of any flavour whose type is not one that is stored."""
+    return _REDRAWN.get(_kind(wkb))
 
 
 def _is_collection(wkb: bytes) -> bool:
@@ -132,23 +143,23 @@ def _rewrite(wkb: bytes, at: int, *, depth: int) -> tuple[bytes, int]:
             body, at = _numbers(wkb, at, order=order, count=_size(iso))
         case 2:
             body, at = _points(wkb, at, order=order, size=_size(iso))
-        case 3:
+        case 3 | 17:
             body, at = _rings(wkb, at, order=order, size=_size(iso))
         case 8:
             body, at = _arcs(wkb, at, order=order, size=_size(iso))
         case kind:
             parts, at = _parts(wkb, at, order=order, depth=depth)
             body = joined(kind, parts, size=_size(iso))
-    straight = STRAIGHT.get(iso % 1000, iso % 1000)
-    return _HEAD.pack(1, iso - iso % 1000 + straight) + body, at
+    plain = _PLAIN.get(iso % 1000, iso % 1000)
+    return _HEAD.pack(1, iso - iso % 1000 + plain) + body, at
 
 
 def _iso_code(code: int) -> int:
     plain = code & ~(_EWKB_Z | _EWKB_M | _EWKB_SRID)
     iso = plain + 1000 * bool(code & _EWKB_Z) + 2000 * bool(code & _EWKB_M)
     if iso % 1000 in _UNREAD:
-        raise ValueError(f"it is a {type_name(iso)}: surfaces are not read")
-    if iso % 1000 not in _NAMES.keys() | STRAIGHT.keys() or iso > 3999:
+        raise ValueError(f"it is a {type_name(iso)}, of which there is no telling how it is stored")
+    if iso % 1000 not in _NAMES.keys() | _PLAIN.keys() or iso > 3999:
         raise ValueError(f"its type {code} is unknown")
     return iso
 

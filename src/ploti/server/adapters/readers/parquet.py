@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from ploti.errors import SourceError
 from ploti.model.admin import Finding
 from ploti.server.adapters.readers import arrow_text
+from ploti.server.adapters.readers.geoarrow import ENCODINGS, to_wkb
 from ploti.server.adapters.readers.geoparquet_metadata import ParquetGeometry, parquet_geometry
 from ploti.server.adapters.readers.raw_file import RawFile, Stated, refuse_points
 from ploti.server.sources.declaration import Declaration
@@ -104,6 +105,8 @@ class _Reading:
         column: Any = batch[batch.schema.names.index(self._geometry.column)]
         if isinstance(column, pa.ExtensionArray):
             column = column.storage
+        if self._geometry.encoding in ENCODINGS:
+            return to_wkb(column, encoding=self._geometry.encoding)
         if arrow_text.kind(column.type) is not RawKind.STRING:
             raise SourceError(f"the geometry '{self._geometry.column}' is no WKB: {column.type}")
         return column.cast(pa.large_binary()).to_pylist()  # type: ignore[no-any-return]

@@ -18,7 +18,7 @@ from ploti.errors import SourceError
 from ploti.model.admin import Finding
 from ploti.model.sql import literal
 from ploti.server.adapters.readers.arrow_text import AnyArray
-from ploti.server.adapters.readers.iso_wkb import GeometryTypes, canonical, is_curved
+from ploti.server.adapters.readers.iso_wkb import GeometryTypes, canonical, redrawn
 from ploti.server.adapters.readers.remarks import Remark, Remarks
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawColumn, RawGeometry, RawKind, RawTable
@@ -103,8 +103,8 @@ class RawFile:
             written = canonical(geometry, first=self.rows + 1)
             self._types.add(written)
             for row, each in enumerate(geometry, self.rows + 1):
-                if each and is_curved(each):
-                    self.remarks.add(Remark.ARC_DRAWN, place=f"row {row:,}")
+                if each and (remark := redrawn(each)):
+                    self.remarks.add(remark, place=f"row {row:,}")
             columns.append(pa.array(written, pa.binary()))
         batch = pa.Table.from_arrays(columns, schema=self._schema)
         with _room():

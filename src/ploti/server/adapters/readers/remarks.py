@@ -23,6 +23,7 @@ class Remark(StrEnum):
     MEMBER_REPEATED = "member_repeated"
     HALF_A_PLACE = "half_a_place"
     ARC_DRAWN = "arc_drawn"
+    SURFACE_PARTED = "surface_parted"
     HEIGHTS_DROPPED = "heights_dropped"
     FIELD_TYPE_UNKNOWN = "field_type_unknown"
 
@@ -39,6 +40,7 @@ _MESSAGES = {
     Remark.MEMBER_REPEATED: "objects had a member more than once, of which the last was kept",
     Remark.HALF_A_PLACE: "places had no coordinates, or one alone, and got no geometry",
     Remark.ARC_DRAWN: "geometries had arcs, which were drawn as short lines",
+    Remark.SURFACE_PARTED: "geometries were surfaces, and became the polygons that make them up",
     Remark.HEIGHTS_DROPPED: (
         "geometries had Z or M at some positions only, or more than the layer says: left out"
     ),
