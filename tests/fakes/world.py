@@ -11,7 +11,7 @@ from tests.fakes.plans import ALL_OPEN
 from tests.fakes.small_builder import SmallBuilder
 
 from ploti.errors import SourceError
-from ploti.model.admin import Applied, Hold, HoldState, Outcome
+from ploti.model.admin import Applied, BuildProgress, Hold, HoldState, Outcome
 from ploti.model.ids import START, DatasetId, HoldId, SubscriptionId
 from ploti.model.subscription import NewSubscription, Subscription
 from ploti.model.wire import Instant
@@ -20,6 +20,7 @@ from ploti.server.adapters.ids import RandomIds
 from ploti.server.adapters.meters import PrometheusMeters
 from ploti.server.adapters.plans import LocalPlans
 from ploti.server.adapters.store import SqliteStore
+from ploti.server.build.progress import Tell, ignore
 from ploti.server.membership.principal import Principal, Reader
 from ploti.server.membership.rights import PlanReading
 from ploti.server.ports.outside import Builder, Fetched, NotModified, Plans
@@ -59,12 +60,15 @@ class OneSource:
         self.blobs = blobs
         self.bytes: bytes | None = b""
         self.etag: str | None = None
+        self.told: list[BuildProgress] = []
         self.asked: list[Validators | None] = []
         self.before: Callable[[], Awaitable[None]] | None = None
 
     async def fetch(
-        self, source: Source, *, into: str, known: Validators | None = None
+        self, source: Source, *, into: str, known: Validators | None = None, tell: Tell = ignore
     ) -> Fetched | NotModified:
+        for word in self.told:
+            tell(word)
         self.asked.append(known)
         if known and known.etag == self.etag:
             return NotModified()

@@ -17,6 +17,7 @@ from aiohttp.abc import ResolveResult
 from tests.fakes.names import Names
 
 from ploti.errors import SourceError
+from ploti.model.admin import BuildProgress, BuildStage
 from ploti.model.wire import Instant
 from ploti.server.adapters.blobs import FolderBlobs, LinkSigner
 from ploti.server.adapters.fetcher import SourceFetcher
@@ -135,6 +136,26 @@ def test_the_bytes_come_into_the_blob_with_their_digest_and_the_name_of_the_sour
     assert bench.bytes() == CSV
     assert fetched.blob.sha256 == hashlib.sha256(CSV).hexdigest()
     assert fetched.name == "permits 2024.csv"
+
+
+@pytest.mark.parametrize(
+    ("headers", "share"), [(("Content-Length: 6",), 1.0), (("Transfer-Encoding: chunked",), None)]
+)
+def test_what_came_is_told_in_bytes_and_as_a_share_where_all_are_known(
+    tmp_path: Path, headers: tuple[str, ...], share: float | None
+) -> None:
+    told: list[BuildProgress] = []
+    body = b"a\n1\n2\n" if share else b"6\r\na\n1\n2\n\r\n0\r\n\r\n"
+
+    async def story() -> None:
+        async with saying(said(body, *headers)) as address:
+            fetcher = Bench(tmp_path).fetcher
+            source = Source(kind="http", url=f"{address}/a.csv")
+            await fetcher.fetch(source, into=BLOB, tell=told.append)
+            fetcher.close()
+
+    asyncio.run(story())
+    assert told[-1] == BuildProgress(stage=BuildStage.FETCHING, bytes=6, share=share)
 
 
 def test_a_source_that_stands_as_it_said_brings_nothing(tmp_path: Path) -> None:

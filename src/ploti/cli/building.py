@@ -25,12 +25,13 @@ Look = Callable[[], BuildUnderWay | None]
 
 
 def say_progress(progress: BuildProgress | None) -> str | None:
-    """The stage, the share of it that is done and the rows of the state, in few words."""
+    """The stage, the share of it that is done, and the bytes or rows of the state, in few words."""
     if progress is None:
         return None
     share = "" if progress.share is None else f" {progress.share:.0%}"
+    size = "" if progress.bytes is None else f", {text(progress.bytes)} bytes"
     rows = "" if progress.rows is None else f", {text(progress.rows)} rows"
-    return f"{progress.stage}{share}{rows}"
+    return f"{progress.stage}{share}{size}{rows}"
 
 
 @contextmanager

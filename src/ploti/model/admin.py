@@ -179,8 +179,9 @@ class Decision(Value, kw_only=True):
 
 
 class BuildStage(StrEnum):
-    """What a build does: waits for its turn, reads, finds types, matches records, writes files."""
+    """What is done of a check: bytes fetched, and what a build does, from its wait for its turn."""
 
+    FETCHING = "fetching"
     WAITING = "waiting"
     READING = "reading"
     TYPING = "typing"
@@ -191,10 +192,11 @@ class BuildStage(StrEnum):
 class BuildProgress(Value, kw_only=True):
     """How far a build is: its stage, the rows of its state and the share of the stage done.
 
-    Both are null while they are not known; the share is from 0 to 1.
+    Both are null while they are not known; the share is from 0 to 1. `bytes` are those fetched.
     """
 
     stage: BuildStage
+    bytes: int | None = None
     rows: int | None = None
     share: float | None = None
 
@@ -202,7 +204,7 @@ class BuildProgress(Value, kw_only=True):
 class BuildUnderWay(Value, kw_only=True):
     """A check or a push that has begun and not ended.
 
-    `progress` is null while the state is brought, and in a build's first second.
+    `progress` is null in the first second, and while a state is pushed.
     """
 
     dataset_id: DatasetId

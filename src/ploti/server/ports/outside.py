@@ -132,11 +132,12 @@ class Fetcher(Protocol):
     """Reads a declared source, guarded: only allowed addresses and folders, with limits."""
 
     async def fetch(
-        self, source: Source, *, into: str, known: Validators | None = None
+        self, source: Source, *, into: str, known: Validators | None = None, tell: Tell = ignore
     ) -> Fetched | NotModified:
         """Bring the source's bytes into the blob `into`; raises SourceError with a reason.
 
-        With `known` the source may say instead that they are as it said then.
+        With `known` the source may say instead that they are as it said then. `tell` gets word of
+        how far it is.
         """
         ...
 

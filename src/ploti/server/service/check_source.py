@@ -15,6 +15,7 @@ from ploti.model.admin import Outcome, OutcomeKind
 from ploti.model.ids import DatasetId
 from ploti.model.wire import Instant
 from ploti.server.build.candidate import Base, BuildOrder, BuildResult, BuiltFile, Replacement
+from ploti.server.build.progress import Tell
 from ploti.server.ports.measures import Meters
 from ploti.server.ports.outside import Blobs, Builder, Clock, Fetched, Fetcher, Ids, Plans
 from ploti.server.ports.rows import AttemptId, AttemptRow, FileRow
@@ -77,8 +78,11 @@ class Parts:
     turns: Turns = field(default_factory=Turns)
 
 
-Bring = Callable[[str], Awaitable[Arrival]]
-"""Brings a state's bytes into the blob of this name; raises SourceError with the reason."""
+Bring = Callable[[str, Tell], Awaitable[Arrival]]
+"""Brings a state's bytes into the blob of this name, and tells how far it is.
+
+Raises SourceError with the reason.
+"""
 
 
 async def check_source(parts: Parts, dataset_id: DatasetId, *, full: bool = False) -> Outcome:
@@ -94,13 +98,13 @@ async def check_source(parts: Parts, dataset_id: DatasetId, *, full: bool = Fals
 
     await _expect_room(parts)
 
-    async def bring(into: str) -> Arrival:
+    async def bring(into: str, tell: Tell) -> Arrival:
         now = parts.clock.now()
         state = None
         if not full:
             state = await parts.store.read(lambda tx: trusted_state(tx, dataset_id, now=now))
         known = state.validators if state else None
-        found = await parts.fetcher.fetch(source, into=into, known=known)
+        found = await parts.fetcher.fetch(source, into=into, known=known, tell=tell)
         if isinstance(found, Fetched):
             return _arrived(parts, found)
         if state is None:
@@ -129,7 +133,8 @@ async def push_state(
     """
     await _expect_room(parts)
 
-    async def bring(into: str) -> Arrival:
+    async def bring(into: str, tell: Tell) -> Arrival:
+        del tell  # the one who sends them knows how many there are
         try:
             blob = await parts.blobs.receive(into, chunks, limit=parts.max_source)
         except SourceError as error:
@@ -191,7 +196,8 @@ async def carry_out(
     async with parts.turns.of(dataset_id):
         opened = [await open_attempt(parts, dataset_id, reads=reads)]
         try:
-            arrival = await bring(opened[0].source_blob)
+            async with noting(parts.store, opened[0]) as tell:
+                arrival = await bring(opened[0].source_blob, tell)
             for _ in range(_ROUNDS):
                 job = await parts.store.read(
                     partial(

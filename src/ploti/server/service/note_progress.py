@@ -1,4 +1,4 @@
-"""What a long build tells of itself, kept where staff can read it."""
+"""What a long fetch or build tells of itself, kept where staff can read it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ploti.server.ports.rows import AttemptRow
 from ploti.server.ports.store import Store
 
 _EVERY = 1.0
-"""Seconds between two notes; a build that is over before the first leaves none."""
+"""Seconds between two notes; what is over before the first leaves none."""
 
 
 @asynccontextmanager

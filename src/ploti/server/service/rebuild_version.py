@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from ploti.errors import Conflict
 from ploti.model.admin import Outcome
 from ploti.model.ids import DatasetId
+from ploti.server.build.progress import Tell
 from ploti.server.ports.outside import Fetched, StoredBlob
 from ploti.server.ports.rows import StateRow, VersionRow
 from ploti.server.ports.store import Transaction
@@ -31,8 +32,8 @@ async def rebuild_version(parts: Parts, dataset_id: DatasetId) -> Outcome:
     blob = StoredBlob(name=state.blob or "", bytes=0, sha256=state.sha256)
     fetched = Fetched(blob=blob, name=state.name, validators=state.validators)
 
-    async def bring(into: str) -> Arrival:
-        del into
+    async def bring(into: str, tell: Tell) -> Arrival:
+        del into, tell
         return Arrival(fetched=fetched, sha256=state.sha256, fetched_at=state.fetched_at)
 
     return await carry_out(parts, dataset_id, bring, reads=state.blob, always=True)

@@ -8,6 +8,7 @@ from ploti.errors import Conflict, Expired
 from ploti.model.admin import Outcome
 from ploti.model.ids import DatasetId
 from ploti.server.build.candidate import FileRole
+from ploti.server.build.progress import Tell
 from ploti.server.ports.outside import Fetched, StoredBlob
 from ploti.server.ports.rows import VersionRow, VersionState
 from ploti.server.ports.store import Transaction
@@ -34,7 +35,8 @@ async def bring_back(parts: Parts, version: VersionRow) -> Outcome:
     """Make the records of a version's snapshot a new version to be loaded, and review it."""
     dataset_id, number = version.dataset_id, version.version
 
-    async def bring(into: str) -> Arrival:
+    async def bring(into: str, tell: Tell) -> Arrival:
+        del tell  # it is here already
         files = await parts.store.read(lambda tx: tx.versions.files(dataset_id, number))
         snapshot = snapshot_of(files)
         await parts.blobs.copy(snapshot.blob, into)

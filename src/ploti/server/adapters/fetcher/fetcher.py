@@ -5,23 +5,25 @@ from __future__ import annotations
 import asyncio
 import ssl
 from asyncio import sleep
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from pathlib import PurePosixPath
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from aiohttp.abc import AbstractResolver
 from msgspec.structs import replace
 from yarl import URL
 
 from ploti.errors import SourceError
+from ploti.model.admin import BuildProgress, BuildStage
 from ploti.server.adapters.fetcher.asking import Ask, Reply, TooLargeAPage, TryAgain
 from ploti.server.adapters.fetcher.folders import Folders
 from ploti.server.adapters.fetcher.limits import Limits
 from ploti.server.adapters.fetcher.paged import lines
 from ploti.server.adapters.fetcher.resources import find_resource
 from ploti.server.adapters.fetcher.web import Permit, Web
+from ploti.server.build.progress import Tell, ignore
 from ploti.server.ports.outside import Blobs, Fetched, NotModified, StoredBlob
 from ploti.server.settings import OF_SOURCES
 from ploti.server.sources.credentials import Credential, origin
@@ -33,6 +35,13 @@ _THREADS = 4
 _SELF_PROVING = {"geojson"}
 _LARGEST_PAGE = 64 << 20
 T = TypeVar("T")
+
+
+class _Into(NamedTuple):
+    """The blob that a state comes into, and who is told how much of it came."""
+
+    blob: str
+    tell: Tell
 
 
 class SourceFetcher:
@@ -67,19 +76,19 @@ class SourceFetcher:
         )
 
     async def fetch(
-        self, source: Source, *, into: str, known: Validators | None = None
+        self, source: Source, *, into: str, known: Validators | None = None, tell: Tell = ignore
     ) -> Fetched | NotModified:
         """Bring the source's bytes into the blob `into`; raises SourceError with a reason.
 
         With `known` the source may say instead that they are as it said then. A credential is in
-        no reason, not even where the source sent it back.
+        no reason, not even where the source sent it back. `tell` gets word of the bytes that came.
         """
         if source.kind is None or source.url is None:
             raise SourceError("the dataset has no source to check: its states are pushed")
         credential = self._credential(source)
         try:
             async with asyncio.timeout(self._limits.total):
-                return await self._fetch(source, source.url, into=into, known=known)
+                return await self._fetch(source, source.url, into=_Into(into, tell), known=known)
         except TimeoutError:
             raise SourceError(
                 f"the source was not read within {self._limits.total:g} seconds"
@@ -94,7 +103,7 @@ class SourceFetcher:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _fetch(
-        self, source: Source, url: str, *, into: str, known: Validators | None
+        self, source: Source, url: str, *, into: _Into, known: Validators | None
     ) -> Fetched | NotModified:
         if source.kind == "file":
             return await self._fetch_file(url, into=into)
@@ -104,12 +113,11 @@ class SourceFetcher:
             return await self._fetch_resource(source, url, into=into)
         return await self._patiently(lambda: self._try_web(source, url, into=into, known=known))
 
-    async def _fetch_file(self, url: str, *, into: str) -> Fetched:
-        async with aclosing(self._folders.read(url)) as chunks:
-            blob = await self._blobs.receive(into, chunks, limit=self._max_source)
+    async def _fetch_file(self, url: str, *, into: _Into) -> Fetched:
+        blob = await self._receive(into, self._folders.read(url))
         return Fetched(blob=blob, name=PurePosixPath(file_path(url)).name)
 
-    async def _fetch_rows(self, source: Source, url: str, *, into: str) -> Fetched:
+    async def _fetch_rows(self, source: Source, url: str, *, into: _Into) -> Fetched:
         kind = source.kind or ""
 
         async def bring() -> Fetched:
@@ -118,7 +126,7 @@ class SourceFetcher:
 
         return await self._patiently(bring)
 
-    async def _fetch_resource(self, source: Source, url: str, *, into: str) -> Fetched:
+    async def _fetch_resource(self, source: Source, url: str, *, into: _Into) -> Fetched:
         """What a CKAN's resource leads to; it may be another file at any time, so no validators."""
         found = await find_resource(resource_call(url), self._asking(source))
         if found.rows:
@@ -163,7 +171,7 @@ class SourceFetcher:
         return await work()
 
     async def _try_web(
-        self, source: Source, url: str, *, into: str, known: Validators | None = None
+        self, source: Source, url: str, *, into: _Into, known: Validators | None = None
     ) -> Fetched | NotModified:
         async with self._web.open(url, known=known, permit=self._permit(source, url)) as answer:
             if answer is None:
@@ -173,12 +181,15 @@ class SourceFetcher:
                 self_proving=source.format in _SELF_PROVING,
                 length_check=source.length_check,
             )
-            blob = await self._receive(into, data)
+            blob = await self._receive(into, data, total=answer.length)
             return Fetched(blob=blob, name=answer.name, validators=answer.validators(url))
 
-    async def _receive(self, into: str, chunks: AsyncGenerator[bytes, None]) -> StoredBlob:
+    async def _receive(
+        self, into: _Into, chunks: AsyncGenerator[bytes, None], *, total: int | None = None
+    ) -> StoredBlob:
         async with aclosing(chunks):
-            return await self._blobs.receive(into, chunks, limit=self._max_source)
+            counted = _counted(chunks, into.tell, total=total)
+            return await self._blobs.receive(into.blob, counted, limit=self._max_source)
 
     def _credential(self, source: Source) -> Credential | None:
         """The source's credential; raises SourceError where it is not set, or not for its host."""
@@ -198,3 +209,15 @@ class SourceFetcher:
         if credential is None or not credential.goes_to(url):
             return None
         return Permit(headers=credential.headers(source.kind), server=origin(url))
+
+
+async def _counted(
+    chunks: AsyncIterator[bytes], tell: Tell, *, total: int | None
+) -> AsyncIterator[bytes]:
+    """The chunks as they come, told by their bytes, and as a share where all are known."""
+    done = 0
+    async for chunk in chunks:
+        done += len(chunk)
+        share = min(done / total, 1.0) if total else None
+        tell(BuildProgress(stage=BuildStage.FETCHING, bytes=done, share=share))
+        yield chunk

@@ -148,6 +148,12 @@ class Answer:
         return Validators(url=url, etag=etag, last_modified=modified)
 
     @property
+    def length(self) -> int | None:
+        """The bytes of the data, where they are known before they come."""
+        packed = self._response.headers.get("Content-Encoding", "identity").strip().lower() in _GZIP
+        return None if packed else self._response.content_length
+
+    @property
     def headers(self) -> Mapping[str, str]:
         """What the source says beside the bytes."""
         return self._response.headers
