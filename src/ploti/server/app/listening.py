@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import socket
+import struct
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Literal
@@ -36,6 +37,18 @@ HEAD_WITHIN = 10
 What is left of a body that nobody reads, since its request is answered, gets as long.
 """
 
+READ_WITHIN = 60
+"""Seconds that a client may leave its answer unread, and a second more for each `SLOWEST` bytes."""
+
+SLOWEST = 16 << 10
+"""Bytes a second: who takes an answer at this pace is never cut off."""
+
+_UNSENT = 128 << 10
+"""Bytes that the system takes of an answer ahead of its client, so that a pause is soon noticed."""
+
+_AT_ONCE = struct.pack("ii", 1, 0)
+"""SO_LINGER: what was not sent when a connection is closed is thrown away."""
+
 LONGEST_HEAD = 64 << 10
 """Bytes of a request's address and headers: they are kept before there is a key to check."""
 
@@ -48,10 +61,12 @@ def bind(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes a free one. Raises PlotiError where it cannot be had."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=_WAITING_CONNECTIONS)
+        listener = socket.create_server(address[:2], family=family, backlog=_WAITING_CONNECTIONS)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise PlotiError(f"Cannot listen on {host}, port {port}: {reason}") from None
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT)
+    return listener
 
 
 def address_of(listener: socket.socket, host: str) -> str:
@@ -85,9 +100,10 @@ async def listen(
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn's, with limits on the size of a head, and on the time that a request takes to come.
+    """uvicorn's, with limits on the size of a head, and on the time that each side takes.
 
-    While the application reads a body it has its own patience with it.
+    A request must come and its answer be read; while the application reads a body it has its own
+    patience with it.
     """
 
     _pending = 0
@@ -97,6 +113,9 @@ class _Protocol(HttpToolsProtocol):
 
     _head_by: asyncio.TimerHandle | None = None
     """Closes the connection where the head that it waits for does not come."""
+
+    _read_by: asyncio.TimerHandle | None = None
+    """Cuts the connection off where the answer that waits in it is not read."""
 
     _coming: Literal["head", "body"] | None = None
     """What of a request has begun to come and is not whole."""
@@ -118,7 +137,40 @@ class _Protocol(HttpToolsProtocol):
         is_idle = self._running is None or self._running.response_complete
         if self._coming == "head" and is_idle:
             self._end_with(problem_of(_HEAD_SLOW))
+        self._close()
+
+    def _close(self) -> None:
+        """Close the connection once its client has read what waits in it, if it does so in time."""
         self.transport.close()
+        self._wait_to_be_read()
+
+    def _wait_to_be_read(self) -> None:
+        self._is_read()
+        within = READ_WITHIN + self.transport.get_write_buffer_size() / SLOWEST
+        self._read_by = self.loop.call_later(within, self._cut_off)
+
+    def _cut_off(self) -> None:
+        """End the connection with all that waits in it, in the system too."""
+        connection = self.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+        self.transport.abort()
+
+    def _is_read(self) -> None:
+        if self._read_by is not None:
+            self._read_by.cancel()
+            self._read_by = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._wait_to_be_read()
+
+    def resume_writing(self) -> None:
+        if not self.transport.is_closing():
+            self._is_read()
+        super().resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self._close()
 
     def _head_came(self) -> None:
         if self._head_by is not None:
@@ -134,6 +186,7 @@ class _Protocol(HttpToolsProtocol):
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
         self._head_came()
+        self._is_read()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -164,6 +217,8 @@ class _Protocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Wait no longer for a body that is not read any more than for a head."""
         super().on_response_complete()
+        if self.transport.is_closing():
+            self._wait_to_be_read()
         if self._coming == "body" and self.cycle.response_complete:
             self._wait_for_head()
 
@@ -180,7 +235,7 @@ class _Protocol(HttpToolsProtocol):
     def _end_with(self, problem: Problem) -> None:
         if not self.transport.is_closing():
             self.transport.write(_whole(problem))
-            self.transport.close()
+            self._close()
 
 
 def _whole(problem: Problem) -> bytes:
