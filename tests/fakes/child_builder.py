@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 from ploti.server.adapters.builder.limits import Limits
-from ploti.server.app.child import _do
+from ploti.server.app.orders import do
 from ploti.server.build.candidate import (
     Broken,
     BuildOrder,
@@ -33,10 +33,10 @@ class ChildBuilder:
             yield folder
 
     async def build(self, order: BuildOrder, *, tell: Tell = ignore) -> BuildResult:
-        return cast("BuildResult", _do(order, LIMITS, Telling(tell)))
+        return cast("BuildResult", do(order, LIMITS, Telling(tell)))
 
     async def export(self, order: ExportOrder) -> Exported | Broken:
-        return cast("Exported | Broken", _do(order, LIMITS, Telling()))
+        return cast("Exported | Broken", do(order, LIMITS, Telling()))
 
     async def look(self, order: LookOrder) -> Looked | Broken:
-        return cast("Looked | Broken", _do(order, LIMITS, Telling()))
+        return cast("Looked | Broken", do(order, LIMITS, Telling()))

@@ -18,7 +18,17 @@ with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         assert not end.code, end.code
 {LIST_MODULES}
 """
-CHILD = f"import ploti.server.app.child; {LIST_MODULES}"
+CHILD = f"import ploti.server.app.child, ploti.server.app.orders; {LIST_MODULES}"
+POINTS = f"""
+import tempfile
+from pathlib import Path
+from tests.building import Dataset, declare
+points = {{"longitude": "x", "latitude": "y"}}
+with tempfile.TemporaryDirectory() as folder:
+    made = Dataset(Path(folder), declare(key=["id"], geometry=points))
+    made.release_text("id,x,y\\n1,2.5,3.5\\n")
+{LIST_MODULES}
+"""
 HEAVY = {
     "aiohttp",
     "alembic",
@@ -56,3 +66,9 @@ def test_the_child_of_a_build_loads_nothing_that_only_the_server_needs() -> None
     """It starts for every build, and is over before much else has begun."""
     servers = {"aiohttp", "alembic", "asyncio", "litestar", "sqlalchemy", "structlog", "uvicorn"}
     assert servers & loaded(CHILD) == set()
+
+
+def test_a_build_of_points_in_degrees_loads_no_library_of_other_geometries() -> None:
+    modules = loaded(POINTS)
+    assert "ploti.server.adapters.engine.wkb" in modules
+    assert {"pyproj", "shapely"} & modules == set()

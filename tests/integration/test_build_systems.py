@@ -146,6 +146,14 @@ def test_two_names_of_degrees_are_one_system(tmp_path: Path) -> None:
         assert isinstance(dataset.build(CASES / f"F01.{same}.parquet"), Unchanged)
 
 
+def test_degrees_are_stated_as_proj_has_them(tmp_path: Path) -> None:
+    dataset = Dataset(tmp_path, declare(key=["id"], geometry={"longitude": "x", "latitude": "y"}))
+    built = dataset.release_text("id,x,y\n1,2.5,3.5\n")
+    said = pq.read_metadata(dataset.path(built, FileRole.SNAPSHOT)).metadata[b"geo"]
+    stated = json.loads(said)["columns"]["geometry"]["crs"]
+    assert stated == pyproj.CRS.from_epsg(4326).to_json_dict()
+
+
 def test_another_declared_system_is_a_major_change(tmp_path: Path) -> None:
     dataset = Dataset(tmp_path / "built", declare(key=["id"]))
     dataset.release(geojson(tmp_path))

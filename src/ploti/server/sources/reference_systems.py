@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-
-import pyproj
-from pyproj.exceptions import CRSError
+from typing import NamedTuple
 
 DEGREES = "EPSG:4326"
 _LONGITUDE_FIRST = {"OGC:CRS84": DEGREES, "CRS84": DEGREES}
@@ -15,6 +13,18 @@ _LONGITUDE_FIRST = {"OGC:CRS84": DEGREES, "CRS84": DEGREES}
 IN_DEGREES = 1e-9
 IN_METRES = 1e-4
 """The precision of coordinates, where the declaration has none."""
+
+
+class _System(NamedTuple):
+    """What is asked of a system; `half_turn` is 180 degrees in its unit, if it has one."""
+
+    title: str
+    on_map: bool
+    half_turn: float | None
+
+
+_DEGREES = _System("WGS 84", on_map=True, half_turn=180.0)
+"""The system that most datasets are in: no build of theirs waits until PROJ is loaded."""
 
 
 def one_name(name: str) -> str:
@@ -32,18 +42,18 @@ def dataset_system(text: str) -> str:
     authority, _, code = name.partition(":")
     if authority != "EPSG" or not code.isdecimal():
         raise ValueError(f"'{text}' is not the name of a reference system, such as {DEGREES}")
-    crs = _known(name)
-    if crs is None:
+    system = _known(name)
+    if system is None:
         raise ValueError(f"{name} is not a known reference system")
-    if not (crs.is_geographic or crs.is_projected) or len(crs.axis_info) != 2:
-        raise ValueError(f"{name} ({crs.name}) is not a system of two coordinates on a map")
+    if not system.on_map:
+        raise ValueError(f"{name} ({system.title}) is not a system of two coordinates on a map")
     return name
 
 
 def usual_precision(name: str) -> float:
     """To what coordinates in a dataset's system are rounded, unless the declaration says it."""
-    crs = _known(name)
-    return IN_DEGREES if crs is None or crs.is_geographic else IN_METRES
+    system = _known(name)
+    return IN_DEGREES if system is None or system.half_turn else IN_METRES
 
 
 def turns(name: str) -> tuple[float, float] | None:
@@ -51,16 +61,26 @@ def turns(name: str) -> tuple[float, float] | None:
 
     None for a projected one, and one that is not known.
     """
-    crs = _known(name)
-    if crs is None or not crs.is_geographic:
+    system = _known(name)
+    if system is None or system.half_turn is None:
         return None
-    half = round(math.pi / crs.axis_info[0].unit_conversion_factor, 6)
-    return half, half / 2
+    return system.half_turn, system.half_turn / 2
 
 
 @lru_cache(maxsize=64)
-def _known(name: str) -> pyproj.CRS | None:
+def _known(name: str) -> _System | None:
+    return _DEGREES if name == DEGREES else _of_proj(name)
+
+
+def _of_proj(name: str) -> _System | None:
+    import pyproj  # noqa: PLC0415 - as is said above
+
     try:
-        return pyproj.CRS.from_user_input(name)
-    except CRSError:
+        crs = pyproj.CRS.from_user_input(name)
+    except pyproj.exceptions.CRSError:
         return None
+    half_turn = None
+    if crs.is_geographic:
+        half_turn = round(math.pi / crs.axis_info[0].unit_conversion_factor, 6)
+    on_map = (crs.is_geographic or crs.is_projected) and len(crs.axis_info) == 2
+    return _System(crs.name, on_map=on_map, half_turn=half_turn)

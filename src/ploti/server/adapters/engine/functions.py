@@ -11,7 +11,7 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 from duckdb.sqltypes import BIGINT, BLOB, DOUBLE, VARCHAR, DuckDBPyType
 
-from ploti.server.adapters.engine import hilbert, moving, wkb
+from ploti.server.adapters.engine import hilbert, wkb
 from ploti.server.adapters.engine.arrow import Column, Doubles, all_finite, whole
 from ploti.server.adapters.engine.canonical_json import canonical_json
 
@@ -54,6 +54,8 @@ def _geometry(column: Column, precision: Column) -> Column:
 
 
 def _moved(column: Column, source: Column, target: Column) -> Column:
+    from ploti.server.adapters.engine import moving  # noqa: PLC0415 - loads PROJ
+
     return moving.moved(whole(column), source=source[0].as_py(), target=target[0].as_py())
 
 

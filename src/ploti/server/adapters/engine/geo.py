@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyproj
 
 from ploti.errors import SourceError
 from ploti.model.columns import BBOX
@@ -15,6 +15,9 @@ from ploti.server.adapters.engine import wkb
 from ploti.server.adapters.engine.arrow import Column, Doubles, is_there
 
 _DEFAULT_CRS = "OGC:CRS84"
+_DEGREES = "EPSG:4326"
+"""The system that most datasets are in: `degrees.json` has it as PROJ, which is not loaded then."""
+
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
@@ -70,6 +73,11 @@ def geo_metadata(geometry: Geometry, extent: Extent) -> str:
 
 def projjson(crs: str) -> object:
     """A coordinate reference system as PROJJSON."""
+    if crs == _DEGREES:
+        found: object = json.loads(Path(__file__).with_name("degrees.json").read_bytes())
+        return found
+    import pyproj  # noqa: PLC0415 - as is said above
+
     try:
         return pyproj.CRS.from_user_input(crs).to_json_dict()
     except pyproj.exceptions.CRSError as error:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import shapely
 
 from ploti.model.columns import CHANGE, OP, RECORD_ID
 from ploti.model.schema import Schema
@@ -60,6 +59,8 @@ def _moment(value: datetime) -> str:
 
 
 def _geometry(value: bytes) -> str:
+    import shapely  # noqa: PLC0415 - no build without a geometry waits for it
+
     return str(shapely.to_geojson(shapely.from_wkb(value)))
 
 

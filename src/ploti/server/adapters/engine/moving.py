@@ -12,7 +12,7 @@ from pyproj.exceptions import CRSError, ProjError
 from pyproj.network import set_network_enabled  # type: ignore[attr-defined]
 
 from ploti.errors import SourceError
-from ploti.server.adapters.engine import wkb
+from ploti.server.adapters.engine import geometries, wkb
 from ploti.server.adapters.engine.arrow import Column, Doubles, all_finite
 
 # The same coordinates everywhere, whatever a machine could download.
@@ -30,7 +30,7 @@ def moved(column: Column, *, source: str, target: str) -> Column:
     points = wkb.point_coordinates(found)
     if points is not None:
         return wkb.make_points(move(points), found.valid)
-    return pa.array(wkb.map_coordinates(column, move), pa.binary())
+    return pa.array(geometries.map_coordinates(column, move), pa.binary())
 
 
 @lru_cache(maxsize=8)

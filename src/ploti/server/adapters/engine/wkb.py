@@ -1,18 +1,19 @@
-"""Geometry as WKB in Arrow columns: canonical form, boxes, kinds. Points go by numpy alone."""
+"""Geometry as WKB in Arrow columns: canonical form, boxes, kinds.
+
+Points go by numpy alone; what takes shapely is in `geometries` and loaded where it is needed, since
+many a dataset has points alone and its build would wait for nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import shapely
 
-from ploti.errors import SourceError
-from ploti.server.adapters.engine import measured
 from ploti.server.adapters.engine.arrow import (
     Column,
     Doubles,
@@ -22,8 +23,6 @@ from ploti.server.adapters.engine.arrow import (
     is_there,
     numbers,
 )
-from ploti.server.adapters.engine.measured import Change
-from ploti.server.adapters.engine.polygons import Geometries, canonical, to_wkb
 
 _POINT = np.array([1, 1, 0, 0, 0], np.uint8)
 _SIZE = 21
@@ -97,59 +96,10 @@ def canonical_wkb(column: Column, precision: float) -> Column:
     coordinates = point_coordinates(found)
     if coordinates is not None:
         return make_points(round_coordinates(coordinates, precision), found.valid)
+    from ploti.server.adapters.engine import geometries  # noqa: PLC0415 - as is said above
+
     rounded = partial(round_coordinates, precision=precision)
-    return pa.array(_canonical(column, rounded), pa.binary())
-
-
-def _canonical(column: Column, rounded: Change) -> list[bytes | None]:
-    geometries = read_geometries(column)
-    with_m = shapely.has_m(geometries)
-    found = canonical(_map_plain(_without(with_m, geometries), rounded))
-    return _filled(found, with_m, geometries, lambda value: measured.canonical(value, rounded))
-
-
-def map_coordinates(column: Column, change: Change) -> list[bytes | None]:
-    """WKB of each value with other coordinates; measures stay."""
-    geometries = read_geometries(column)
-    with_m = shapely.has_m(geometries)
-    found = to_wkb(_map_plain(_without(with_m, geometries), change))
-    return _filled(found, with_m, geometries, lambda value: measured.mapped(value, change))
-
-
-def _without(which: Mask, geometries: Geometries) -> Geometries:
-    """The geometries with null at some places."""
-    rest = geometries.copy()
-    rest[which] = None
-    return rest
-
-
-def _filled(
-    found: list[bytes | None], which: Mask, geometries: Geometries, made: Callable[[bytes], bytes]
-) -> list[bytes | None]:
-    """What was found, with what is made of the geometries at some places."""
-    places = np.flatnonzero(which).tolist()
-    for place, written in zip(places, to_wkb(geometries[which]), strict=True):
-        found[place] = None if written is None else made(written)
-    return found
-
-
-def _map_plain(geometries: Geometries, change: Change) -> Geometries:
-    deep = shapely.has_z(geometries)
-    result = geometries.copy()
-    for which, include_z in ((deep, True), (~deep, False)):
-        if which.any():
-            result[which] = shapely.transform(geometries[which], change, include_z=include_z)
-    return result
-
-
-def read_geometries(column: Column) -> Geometries:
-    """Shapely's geometries; raises SourceError for what is no WKB."""
-    try:
-        values = np.array(column.to_pylist(), dtype=object)
-        found: Geometries = shapely.from_wkb(values)
-    except shapely.errors.ShapelyError as error:
-        raise SourceError(f"a geometry of the source cannot be read: {error}") from error
-    return found
+    return pa.array(geometries.canonical(column, rounded), pa.binary())
 
 
 def boxes(column: Column) -> Doubles:
@@ -157,8 +107,9 @@ def boxes(column: Column) -> Doubles:
     found = raw(column)
     coordinates = point_coordinates(found)
     if coordinates is None:
-        bounds: Doubles = shapely.bounds(read_geometries(column))
-        return bounds
+        from ploti.server.adapters.engine import geometries  # noqa: PLC0415 - as is said above
+
+        return geometries.boxes(column)
     boxes_ = np.full((len(column), 4), np.nan)
     boxes_[found.valid] = np.hstack([coordinates, coordinates])
     return boxes_

@@ -8,7 +8,6 @@ from itertools import chain
 from math import isfinite
 
 from ploti.server.adapters.readers.esri_curves import listed, straightened
-from ploti.server.adapters.readers.esri_rings import polygons
 from ploti.server.adapters.readers.remarks import Remark
 from ploti.server.sources.pages import Shapes
 
@@ -81,6 +80,8 @@ def _areas(geometry: Mapping[str, object], shapes: Shapes, remark: Remarking) ->
         return None
     rings = [_closed(ring, remark) for ring in rings]
     rings, z, m = _even(rings, geometry, shapes, remark)
+    from ploti.server.adapters.readers.esri_rings import polygons  # noqa: PLC0415 - loads shapely
+
     parts = [
         _head(_POLYGON, z, m) + _all([_counted(ring) for ring in polygon])
         for polygon in polygons(rings)

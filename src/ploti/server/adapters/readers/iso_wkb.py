@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from struct import Struct, error, unpack_from
 
 import numpy as np
-import shapely
 
 from ploti.errors import SourceError
 from ploti.server.adapters.readers.iso_curves import STRAIGHT, arcs, counted, joined
@@ -80,6 +79,8 @@ def canonical(geometries: Sequence[bytes | None], *, first: int) -> list[bytes |
     and surfaces become the polygons that they are put together of.
     Raises SourceError naming the row where the bytes are no geometry.
     """
+    import shapely  # noqa: PLC0415 - tables without geometries do not wait for it
+
     # GEOS follows collections inside collections to any depth, and falls
     checked = [
         _rewritten(wkb, row=row) if wkb and _is_collection(wkb) else wkb
