@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
 from yarl import URL
 
 from ploti.errors import SourceError
@@ -18,6 +19,7 @@ from ploti.server.adapters.fetcher.arcgis_answers import (
     Failed,
     Feature,
     Ids,
+    Int64,
     described,
     object_id_field,
 )
@@ -31,6 +33,7 @@ from ploti.server.adapters.fetcher.asking import (
     failure,
 )
 from ploti.server.adapters.fetcher.offsets import by_offset
+from ploti.server.adapters.fetcher.seen import Listed, ObjectIds
 from ploti.server.sources.pages import Pages
 
 K = TypeVar("K", bound=msgspec.Struct)
@@ -61,42 +64,41 @@ async def layer_pages(url: URL, ask: Ask) -> AsyncGenerator[Page, None]:
     layer lists and counts.
     """
     layer = _Layer(url, ask, await _about(url, ask))
-    listed = await layer.ids()
-    if listed is None:
+    ids = await layer.ids()
+    if ids is None:
         async with aclosing(by_offset(layer)) as in_order:
             async for page in in_order:
                 yield page
         return
     total = await layer.total()
-    seen: set[int] = set()
+    listed = Listed(ids)
     if not listed:
         yield Page(rows=[], ids=[], pages=layer.describe(None))
     async with aclosing(_read(layer, listed)) as pages:
-        async for got in pages:
-            seen.update(got.ids)
-            yield got.page
-    if len(seen) != total:
-        raise TryAgain(f"the source says that it has {total} rows, and gave {len(seen)} of them")
-    if await layer.ids() != listed:
+        async for page in pages:
+            yield page
+    if listed.came != total:
+        raise TryAgain(f"the source says that it has {total} rows, and gave {listed.came} of them")
+    again = await layer.ids()
+    if again is None or not np.array_equal(again, ids):
         raise TryAgain(f"the source changed while it was read: it said that it has {total} rows")
 
 
-async def _read(layer: _Layer, listed: set[int]) -> AsyncGenerator[_Got, None]:
-    seen: set[int] = set()
-    while layer.goes_by_offset and len(seen) < len(listed):
-        got = await layer.rows_after(len(seen))
-        if not got.ids or len({*got.ids}) < len(got.ids) or not seen.isdisjoint(got.ids):
+async def _read(layer: _Layer, listed: Listed) -> AsyncGenerator[Page, None]:
+    while layer.goes_by_offset and listed.came < len(listed):
+        got = await layer.rows_after(listed.came)
+        if not got.ids or not listed.take(got.ids):
             break  # no page to go by: it has no rows, or some of them again
-        seen.update(got.ids)
-        yield got
-    missing = sorted(listed - seen)
-    while missing:
+        yield got.page
+    missing = listed.missing
+    while len(missing):
         batch, missing = _batch(missing, layer.size)
         while batch:
             asked, others = batch[: layer.size], batch[layer.size :]
             got = await layer.rows_of(asked)
             if got.ids:
-                yield got
+                listed.take(got.ids)
+                yield got.page
                 batch = sorted({*asked} - {*got.ids}) + others
             else:
                 batch = others  # listed, and not to be had: the count tells whether that is right
@@ -119,8 +121,8 @@ class _Layer:
         """Whether it gives the rows after a number of them, in an order that is known."""
         return self._about.gives_by_offset and self._identity is not None
 
-    async def ids(self) -> set[int] | None:
-        """The object ids of all rows; None of a layer with columns of which none is that."""
+    async def ids(self) -> ObjectIds | None:
+        """The object ids of all rows, in order; None of a layer with columns and none of these."""
         try:
             listed = await self._question({"returnIdsOnly": "true"}, Ids)
         except SourceError:
@@ -130,7 +132,7 @@ class _Layer:
         self._identity = self._identity or listed.object_id_field_name
         if self._identity is None and self._about.fields:
             return None
-        return set(listed.object_ids or ())
+        return np.unique(np.array(listed.object_ids or (), np.int64))
 
     async def total(self) -> int:
         """How many rows there are."""
@@ -185,8 +187,8 @@ class _Layer:
     def _id_of(self, feature: bytes) -> int:
         found = decoded(feature, Feature).attributes.get(self._identity or "")
         try:
-            return int(bytes(found or b""))
-        except ValueError:
+            return msgspec.json.decode(bytes(found or b""), type=Int64)
+        except msgspec.DecodeError:
             raise SourceError(
                 f"a row of the source has no object id in {self._identity or 'any field'}"
             ) from None
@@ -221,10 +223,10 @@ def _answer(reply: Reply, kind: type[K]) -> K:
     raise TryAgain(failure(said))
 
 
-def _batch(ids: Sequence[int], size: int) -> tuple[list[int], list[int]]:
+def _batch(ids: ObjectIds, size: int) -> tuple[list[int], ObjectIds]:
     """The next ids to ask for, and the others."""
     length, end = 0, 0
     while end < min(size, len(ids)) and length < _LONGEST_LIST:
         length += len(str(ids[end])) + 1
         end += 1
-    return [*ids[:end]], [*ids[end:]]
+    return ids[:end].tolist(), ids[end:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
 
@@ -14,6 +15,9 @@ _MADE_UP_TYPES = {"esriFieldTypeOID", "esriFieldTypeGlobalID"}
 _SHAPE = "esriFieldTypeGeometry"
 _NO_ORDER = {_SHAPE, "esriFieldTypeBlob", "esriFieldTypeRaster", "esriFieldTypeXML"}
 _MEASURE = re.compile(r"shape[._]+(?:st)?(?:area|length|len)(?:\(\))?_*", re.IGNORECASE)
+
+
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class _Camel(msgspec.Struct, rename="camel"):
@@ -38,7 +42,7 @@ class Ids(_Camel):
     """The object ids of all rows."""
 
     object_id_field_name: str | None = None
-    object_ids: list[int] | None = None
+    object_ids: list[Int64] | None = None
 
 
 class Count(msgspec.Struct):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Protocol
 
 from ploti.server.adapters.fetcher.asking import Page, TryAgain
+from ploti.server.adapters.fetcher.seen import Seen
 
 
 class Offsets(Protocol):
@@ -27,7 +29,16 @@ async def by_offset(source: Offsets) -> AsyncGenerator[Page, None]:
     that left before it would move the others up, and one of them would be in no page.
     """
     total = await source.total()
-    seen: set[bytes] = set()
+    with Seen() as seen:
+        async with aclosing(_pages(source, seen, total=total)) as pages:
+            async for page in pages:
+                yield page
+        count = len(seen)
+    if count != total or await source.total() != total:
+        raise TryAgain(f"the source changed while it was read: it said that it has {total} rows")
+
+
+async def _pages(source: Offsets, seen: Seen, *, total: int) -> AsyncGenerator[Page, None]:
     last: list[bytes] = []
     more = True
     while more:
@@ -39,7 +50,7 @@ async def by_offset(source: Offsets) -> AsyncGenerator[Page, None]:
         if last and not new.ids:
             last = []  # pages of a single row have no room for it
             continue
-        seen.update(new.ids)
+        await seen.add(new.ids)
         more = len(seen) < total
         if len(seen) != before + len(new.ids) or (more and not new.ids):
             raise TryAgain(
@@ -48,8 +59,6 @@ async def by_offset(source: Offsets) -> AsyncGenerator[Page, None]:
             )
         last = new.ids[-1:]
         yield new
-    if len(seen) != total or await source.total() != total:
-        raise TryAgain(f"the source changed while it was read: it said that it has {total} rows")
 
 
 def _without(page: Page, rows: int) -> Page:
