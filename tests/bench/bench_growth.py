@@ -11,27 +11,23 @@ import asyncio
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
 from pathlib import Path
 
-from tests.bench.bench_fan_out import EVENTS, WHO, page
+from tests.bench.bench_fan_out import EVENTS, page
+from tests.fakes import logs
+from tests.fakes.log_writer import delivering
 from tests.fakes.releases import NOW, declare
 
 from ploti.model.admin import Disk
-from ploti.model.event import EventType
-from ploti.model.ids import DatasetId, SubscriptionId, WebhookId
-from ploti.model.subscription import Selection
-from ploti.model.webhook import WebhookState
-from ploti.model.wire import Instant
+from ploti.model.ids import DatasetId, SubscriptionId
 from ploti.server.adapters.store import SqliteStore
-from ploti.server.deliver.health import Health
-from ploti.server.eventlog.drafts import Draft
-from ploti.server.ports.rows import SubscriptionRow, WebhookRow
 from ploti.server.ports.store import Transaction
+from ploti.server.service.deliver_due import Delivering, claim_lanes
 from ploti.server.service.read_status import read_status
 
 SIZES = ((10, 1), (10_000, 1), (10, 10_000), (10_000, 10_000))
 ROUNDS = 30
+DATASET = DatasetId("ds_0")
 FIRST = SubscriptionId("sub_0")
 DISK = Disk(free_bytes=1 << 30, needed_bytes=1 << 20, checks_wait=False)
 
@@ -41,40 +37,11 @@ def fill(tx: Transaction, *, datasets: int, subscriptions: int) -> None:
     for number in range(datasets):
         declare(tx, DatasetId(f"ds_{number}"))
     for number in range(subscriptions):
-        subscription = SubscriptionId(f"sub_{number}")
-        tx.subscriptions.add(
-            SubscriptionRow(
-                id=subscription,
-                workspace_id=WHO.workspace_id,
-                name="",
-                selection=Selection(datasets=[DatasetId("ds_0")]),
-                created_at=NOW,
-            )
-        )
-        tx.webhooks.add(webhook(number, subscription))
-    told = Draft(type=EventType.STALE, dataset_id=DatasetId("ds_0"), linked_version=None, data="{}")
-    tx.log.append([told] * EVENTS, to=[FIRST], now=NOW)
-
-
-def webhook(number: int, subscription: SubscriptionId) -> WebhookRow:
-    return WebhookRow(
-        id=WebhookId(f"wh_{number}"),
-        workspace_id=WHO.workspace_id,
-        subscription_id=subscription,
-        member_id=WHO.member_id,
-        url="https://receiver.example",
-        events=None,
-        secrets=[],
-        created_at=NOW,
-        state=WebhookState.ON,
-        off_reason=None,
-        off_at=None,
-        cursor=0,
-        rounds=0,
-        replay_until=0,
-        served_at=NOW,
-        health=Health(),
-    )
+        tx.subscriptions.add(logs.subscription(number, DATASET, now=NOW))
+        tx.webhooks.add(logs.webhook(number, now=NOW))
+    tx.log.append([logs.stale(DATASET)] * EVENTS, to=[FIRST], now=NOW)
+    for number in range(subscriptions):
+        tx.webhooks.plan(logs.webhook(number, now=NOW), at=NOW)
 
 
 async def least(work: Callable[[], Awaitable[object]]) -> float:
@@ -87,22 +54,26 @@ async def least(work: Callable[[], Awaitable[object]]) -> float:
     return min(spent)
 
 
-async def claim(store: SqliteStore) -> None:
-    until = Instant.of(NOW + timedelta(minutes=1))
-    ready = await store.read(lambda tx: tx.webhooks.ready(at=NOW, limit=64))
-    ids = [lane.webhook_id for lane in ready]
-    assert len(ids) == 1
-    (claimed,) = await store.write(lambda tx: tx.webhooks.claim(ids, at=NOW, until=until))
-    await store.write(lambda tx: tx.webhooks.give_back(claimed, webhook(0, FIRST)))
+async def claim(parts: Delivering) -> None:
+    """A look and a claim; then the lane is as it was."""
+    ((claimed, _),) = await claim_lanes(parts, free=64, free_for_slow=32, busy=())
+    row = logs.webhook(0, now=NOW)
+
+    def end(tx: Transaction) -> None:
+        tx.webhooks.give_back(claimed, row)
+        tx.webhooks.plan(row, at=NOW)
+
+    await parts.store.write(end)
 
 
 async def measure(*, datasets: int, subscriptions: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(str(Path(folder) / "ploti.db"))
+        parts = delivering(store, Path(folder) / "sent")
         await store.write(lambda tx: fill(tx, datasets=datasets, subscriptions=subscriptions))
         costs = [
             await least(lambda: store.read(lambda tx: page(tx, FIRST))),
-            await least(lambda: claim(store)),
+            await least(lambda: claim(parts)),
             await least(lambda: store.read(lambda tx: read_status(tx, disk=DISK, now=NOW))),
         ]
         await store.close()

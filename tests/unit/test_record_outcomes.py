@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ploti.model.ids import WebhookId
 from ploti.server.service.record_outcomes import Outcomes
 
 
@@ -40,7 +41,8 @@ def record(*names: str) -> tuple[CountingStore, list[BaseException | None]]:
     async def main() -> list[BaseException | None]:
         outcomes = Outcomes(store)
         return await asyncio.gather(
-            *(outcomes.record(outcome(name)) for name in names), return_exceptions=True
+            *(outcomes.record(outcome(name), of=WebhookId(name)) for name in names),
+            return_exceptions=True,
         )
 
     return store, asyncio.run(main())

@@ -37,17 +37,30 @@ class Health(Value, kw_only=True):
     paused_until: Instant | None = None
 
     @property
+    def is_slow(self) -> bool:
+        """Whether the lane shares its slots with others that fail or answer slowly."""
+        return self.failing_since is not None or self.average_ms > SLOW
+
+    @property
     def in_flight(self) -> int:
         """How many deliveries may be under way at once, of different datasets."""
-        return 1 if self.failing_since or self.average_ms > SLOW else IN_FLIGHT
+        return 1 if self.is_slow else IN_FLIGHT
+
+    def begins_at(self, at: Instant) -> Instant:
+        """When a first attempt may be made: `at` or later."""
+        return max(self.sends_at(at), self.paced_until or at)
+
+    def sends_at(self, at: Instant) -> Instant:
+        """When anything may be sent: `at` or later."""
+        return max(at, self.paused_until or at)
 
     def may_begin(self, at: Instant) -> bool:
         """Whether a first attempt may be made."""
-        return self.may_send(at) and (self.paced_until is None or self.paced_until <= at)
+        return self.begins_at(at) == at
 
     def may_send(self, at: Instant) -> bool:
         """Whether anything may be sent."""
-        return self.paused_until is None or self.paused_until <= at
+        return self.sends_at(at) == at
 
     @property
     def is_given_up(self) -> bool:

@@ -25,8 +25,8 @@ class Webhooks(Protocol):
         """Keep a new webhook."""
         ...
 
-    def save(self, webhook: WebhookRow) -> None:
-        """Keep a changed webhook; what is under way for it is not recorded any more."""
+    def save(self, webhook: WebhookRow, *, at: Instant) -> None:
+        """Keep a changed webhook, to be looked at `at`; what is under way is recorded no more."""
         ...
 
     def count_round(self, webhook_id: WebhookId) -> None:
@@ -65,8 +65,23 @@ class Webhooks(Protocol):
         """How the attempts since then went."""
         ...
 
+    def plan(self, webhook: WebhookRow, *, at: Instant) -> None:
+        """Have a lane that is locked be due when its next turn is, `at` or later, if there is one.
+
+        After whatever was changed of its deliveries.
+        """
+        ...
+
+    def has_news(self) -> bool:
+        """Whether events were appended since lanes were told."""
+        ...
+
+    def tell_lanes(self, *, at: Instant) -> None:
+        """Have the lanes whose logs were appended to since the last time be due."""
+        ...
+
     def ready(self, *, at: Instant, limit: int) -> list[ReadyLane]:
-        """Lanes with something due and no lease, those first that were served longest ago.
+        """Lanes that are due and have no lease, those first that are for longest.
 
         Of the slow ones and the others up to `limit` each.
         """

@@ -334,7 +334,6 @@ class WebhookRow(Value, kw_only=True):
     cursor: int
     rounds: int
     replay_until: int
-    served_at: Instant
     health: Health
 
 

@@ -85,7 +85,6 @@ def create_webhook(
         cursor=find_log(tx, principal, new.subscription_id).last,
         rounds=0,
         replay_until=0,
-        served_at=now,
         health=Health(),
     )
     tx.webhooks.add(row)
@@ -112,7 +111,7 @@ def update_webhook(
     )
     if row.url != before.url:
         row = make_due(tx, row, now=now)
-    tx.webhooks.save(row)
+    tx.webhooks.save(row, at=now)
     return show_webhook(tx, row)
 
 
@@ -144,7 +143,7 @@ def rotate_secret(
     ]
     secrets = [SealedSecret(text=sealer.seal(secret), until=None), *older]
     row = make_due(tx, msgspec.structs.replace(before, secrets=secrets), now=now)
-    tx.webhooks.save(row)
+    tx.webhooks.save(row, at=now)
     return _with_secret(tx, row, secret)
 
 
@@ -171,7 +170,7 @@ def resume_webhook(
         health=Health(last_success_at=before.health.last_success_at),
     )
     tx.deliveries.cancel(row.id, at=now)
-    tx.webhooks.save(row)
+    tx.webhooks.save(row, at=now)
     return show_webhook(tx, row)
 
 
@@ -204,6 +203,7 @@ def retry_delivery(
         tx.deliveries.add([raised])
         tx.webhooks.count_round(webhook.id)
     tx.deliveries.settle(webhook.id, [found.dataset_id], at=now)
+    tx.webhooks.plan(webhook, at=now)
     return get_delivery(tx, webhook, raised.id)
 
 
@@ -222,6 +222,7 @@ def skip_delivery(
         msgspec.structs.replace(found, state=DeliveryState.CANCELLED, next_at=None, ended_at=now)
     )
     tx.deliveries.settle(webhook.id, [found.dataset_id], at=now)
+    tx.webhooks.plan(webhook, at=now)
     return get_delivery(tx, webhook, of)
 
 

@@ -75,18 +75,24 @@ async def claim_lanes(
 ) -> list[tuple[Claim, bool]]:
     """Claim up to `free` lanes with something due, and whether each is a slow one."""
     at = parts.clock.now()
-    limit = free + len(busy)
-    ready = await parts.store.read(lambda tx: tx.webhooks.ready(at=at, limit=limit))
-    chosen = choose(
-        [(lane.webhook_id, lane.slow) for lane in ready if lane.webhook_id not in busy],
-        free=free,
-        free_for_slow=free_for_slow,
-    )
-    if not chosen:
-        return []
     until = Instant.of(at + LEASE)
-    claims = await parts.store.write(lambda tx: tx.webhooks.claim([*chosen], at=at, until=until))
-    return [(claim, chosen[claim.webhook_id]) for claim in claims]
+
+    def find(tx: Transaction) -> dict[WebhookId, bool]:
+        ready = tx.webhooks.ready(at=at, limit=free + len(busy))
+        return choose(
+            [(lane.webhook_id, lane.slow) for lane in ready if lane.webhook_id not in busy],
+            free=free,
+            free_for_slow=free_for_slow,
+        )
+
+    def take(tx: Transaction) -> list[tuple[Claim, bool]]:
+        tx.webhooks.tell_lanes(at=at)
+        chosen = find(tx)
+        claims = tx.webhooks.claim([*chosen], at=at, until=until)
+        return [(claim, chosen[claim.webhook_id]) for claim in claims]
+
+    is_any = await parts.store.read(lambda tx: tx.webhooks.has_news() or bool(find(tx)))
+    return await parts.store.write(take) if is_any else []
 
 
 async def deliver_due(parts: Delivering, claim: Claim, outcomes: Outcomes) -> None:
@@ -101,7 +107,7 @@ async def deliver_due(parts: Delivering, claim: Claim, outcomes: Outcomes) -> No
     turn = _Turn(parts, lane)
     await turn.run()
     ended = parts.clock.now()
-    await outcomes.record(lambda tx: turn.record(tx, claim, at=ended))
+    await outcomes.record(lambda tx: turn.record(tx, claim, at=ended), of=claim.webhook_id)
 
 
 def load_lane(tx: Transaction, claim: Claim, *, base: str, at: Instant) -> Lane | None:
@@ -211,7 +217,7 @@ class _Turn:
 
     def record(self, tx: Transaction, claim: Claim, *, at: Instant) -> None:
         """Keep what came of the turn, unless the lane was changed or claimed meanwhile."""
-        webhook = msgspec.structs.replace(self._webhook, cursor=self._cursor, served_at=at)
+        webhook = msgspec.structs.replace(self._webhook, cursor=self._cursor)
         if not tx.webhooks.give_back(claim, webhook):
             return
         tx.deliveries.add([*self._new.values()])
@@ -226,6 +232,7 @@ class _Turn:
         touched = [*self._new.values(), *self._changed.values()]
         datasets = {row.dataset_id for row in touched if row.dataset_id in self._blocked}
         tx.deliveries.settle(webhook.id, datasets, at=at)
+        tx.webhooks.plan(webhook, at=at)
 
     async def _begin(
         self, job: Job, following: Job | None, group: asyncio.TaskGroup, *, until: float

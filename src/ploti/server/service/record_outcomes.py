@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import structlog
 
+from ploti.model.ids import WebhookId
 from ploti.server.ports.store import Store, Transaction
 
 _LOG = structlog.get_logger()
@@ -17,8 +18,9 @@ Work = Callable[[Transaction], None]
 class _Outcome:
     """One turn's: `tried` once it went into a transaction, `kept` once that is durable."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, *, of: WebhookId) -> None:
         self.work = work
+        self.of = of
         self.tried = False
         self.kept = False
 
@@ -31,17 +33,19 @@ class Outcomes:
         self._next: list[_Outcome] = []
         self._writing = asyncio.Lock()
 
-    async def record(self, work: Work) -> None:
-        """Run work in a transaction, perhaps with that of others; returns once it is durable.
+    async def record(self, work: Work, *, of: WebhookId) -> None:
+        """Run work of a lane in a transaction, perhaps with that of others, by their ids.
 
+        Returns once it is durable; in that order lanes are told of events, too, so that neither
+        waits for a lane that the other has locked.
         Where a group fails, each of it is tried once more by itself: no outcome is lost for
         another's fault.
         """
-        outcome = _Outcome(work)
+        outcome = _Outcome(work, of=of)
         self._next.append(outcome)
         async with self._writing:
             if not outcome.tried:
-                group, self._next = self._next, []
+                group, self._next = sorted(self._next, key=lambda each: each.of), []
                 await self._try(group)
             if not outcome.kept:
                 await self._write([outcome])

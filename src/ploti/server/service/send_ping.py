@@ -76,11 +76,11 @@ def _record(
     tx.deliveries.add_attempts([attempt])
     match _result(answer, at=at):
         case Result.DELIVERED:
-            tx.webhooks.save(make_due(tx, webhook, now=at))
+            tx.webhooks.save(make_due(tx, webhook, now=at), at=at)
         case Result.GONE if webhook.off_reason is None:
             tx.deliveries.cancel(webhook.id, at=at)
             off = switched_off(webhook, OffReason.GONE, at=at)
-            tx.webhooks.save(off)
+            tx.webhooks.save(off, at=at)
             alert_webhook_off(tx, off, now=at)
         case _:
             pass

@@ -1,11 +1,24 @@
-"""What differs between the databases in a statement that both have."""
+"""What statements of both databases need: where those differ, and how many ids one takes."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
+
+T = TypeVar("T", bound=str)
+
+_CHUNK = 500
+"""Ids in one statement."""
+
+
+def chunks(ids: Collection[T]) -> Iterator[list[T]]:
+    """The ids in their order, as many at a time as a statement takes."""
+    ordered = sorted(ids)
+    for start in range(0, len(ordered), _CHUNK):
+        yield ordered[start : start + _CHUNK]
 
 
 def is_postgres(connection: Connection) -> bool:

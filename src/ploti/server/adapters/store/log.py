@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import json
-from sqlalchemy import Connection, func, insert, literal, select, update
+from sqlalchemy import Connection, bindparam, func, insert, literal, select, update
 from sqlalchemy.sql import ColumnElement
 
 from ploti.model.event import EventType
 from ploti.model.ids import DatasetId, SubscriptionId, WorkspaceId
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.bodies import Bodies
-from ploti.server.adapters.store.dialect import is_postgres, list_of
+from ploti.server.adapters.store.dialect import chunks, is_postgres, list_of
 from ploti.server.adapters.store.driver import ask
-from ploti.server.adapters.store.tables import feed_body, feed_event, feed_log, membership
+from ploti.server.adapters.store.keys import principal_of
+from ploti.server.adapters.store.tables import (
+    feed_body,
+    feed_event,
+    feed_log,
+    feed_news,
+    membership,
+)
 from ploti.server.eventlog.drafts import Draft
 from ploti.server.eventlog.paging import Extent
 from ploti.server.eventlog.render import Body, Events
-
-_CHUNK = 500
-"""Ids in one statement."""
+from ploti.server.membership.principal import Principal
 
 _NUMBERS = json.Decoder(list[int])
 
@@ -50,11 +55,14 @@ class SqlLog:
     ) -> None:
         """Several such messages, each to logs of its own: all of them are locked first."""
         kept = [(self._keep_bodies(drafts, now), to) for drafts, to in messages if drafts and to]
-        for ids in _chunks(sorted({each for _, to in kept for each in to})):
+        for ids in chunks({each for _, to in kept for each in to}):
             self._lock(feed_log.c.subscription_id.in_(ids))
         for bodies, to in kept:
-            for ids in _chunks(sorted(to)):
-                self._point(bodies, feed_log.c.subscription_id.in_(ids))
+            for ids in chunks(to):
+                chosen = feed_log.c.subscription_id.in_(ids)
+                self._point(bodies, chosen)
+                logs = select(feed_log.c.subscription_id).where(chosen)
+                self._connection.execute(_NEWS_OF_LOGS.from_select(["subscription_id"], logs))
 
     def append_to_members(
         self, drafts: Sequence[Draft], *, dataset_id: DatasetId, now: Instant
@@ -67,6 +75,8 @@ class SqlLog:
         bodies = self._keep_bodies(drafts, now)
         self._lock(chosen)
         self._point(bodies, chosen)
+        # A row, however many lanes it is for: they are told of it when this transaction is over
+        self._connection.execute(_NEWS_OF_DATASET, {"dataset_id": dataset_id})
 
     def extent(self, subscription_id: SubscriptionId, *, workspace: WorkspaceId) -> Extent | None:
         """The oldest kept and the newest number of a log; None where this workspace has none."""
@@ -76,7 +86,7 @@ class SqlLog:
     def last_numbers(self, ids: Collection[SubscriptionId]) -> dict[SubscriptionId, int]:
         """The newest number of each of these logs that there is."""
         found: dict[SubscriptionId, int] = {}
-        for chunk in _chunks(sorted(ids)):
+        for chunk in chunks(ids):
             wanted = _LAST.where(feed_log.c.subscription_id.in_(chunk))
             found |= {row.subscription_id: row.last_seq for row in self._connection.execute(wanted)}
         return found
@@ -102,6 +112,28 @@ class SqlLog:
         found = self._pick(subscription_id, after, up_to, limit, sorted(types))
         bodies = self._bodies.of([body for _, body in found], load=self._load)
         return Events([seq for seq, _ in found], bodies)
+
+    def run_by_key(
+        self, digest: str, subscription_id: SubscriptionId, *, after: int, limit: int, now: Instant
+    ) -> tuple[Principal, Extent, Events] | None:
+        """Who calls with a key, the extent of a log of theirs, and its events after a position.
+
+        It is one statement, but for bodies that were not read lately. None where there is no such
+        key or log, or an event is missing.
+        """
+        statement = _RUN_BY_KEY.format(list=list_of(self._connection))
+        values = (after, after + limit, limit, digest, str(now), subscription_id)
+        rows = ask(self._connection, statement, values).fetchall()
+        who = principal_of(*rows[0][:5], digest=digest) if rows else None
+        if who is None:
+            return None
+        first, last, text = rows[0][5:]
+        run = _NUMBERS.decode(text or "[]")
+        if len(run) < min(last - after, limit):
+            return None
+        numbers = range(after + 1, after + 1 + len(run))
+        events = Events(numbers, self._bodies.of(run, load=self._load))
+        return who, Extent(first=first, last=last), events
 
     def _run(self, log: SubscriptionId, after: int, up_to: int) -> list[int] | None:
         """The bodies of all events between two positions; None where one is missing.
@@ -182,6 +214,19 @@ SELECT CAST({list}(body_id) AS TEXT) FROM (
     ORDER BY seq LIMIT ?
 ) AS run
 """
+_RUN_BY_KEY = """
+SELECT k.id, k.workspace_id, k.member_id, k.permissions, k.digest, l.first_seq, l.last_seq, (
+    SELECT CAST({list}(body_id) AS TEXT) FROM (
+        SELECT body_id FROM feed_event
+        WHERE log = l.log AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?
+    ) AS run
+)
+FROM api_key AS k
+JOIN subscription AS s ON s.workspace_id = k.workspace_id
+JOIN feed_log AS l ON l.subscription_id = s.id
+WHERE k.digest = ? AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)
+AND s.id = ?
+"""
 _POINTERS = """
 SELECT e.seq, e.body_id FROM feed_event AS e
 WHERE e.log = (SELECT log FROM feed_log WHERE subscription_id = ?)
@@ -190,6 +235,8 @@ ORDER BY e.seq LIMIT ?
 """
 _ONLY = """
 AND EXISTS (SELECT 1 FROM feed_body AS b WHERE b.id = e.body_id AND b.type IN ({types}))"""
+_NEWS_OF_LOGS = insert(feed_news)
+_NEWS_OF_DATASET = insert(feed_news).values(dataset_id=bindparam("dataset_id"))
 _BODIES = """
 SELECT id, type, at, dataset_id, linked_version, data FROM feed_body WHERE id IN ({numbers})
 """
@@ -197,8 +244,3 @@ SELECT id, type, at, dataset_id, linked_version, data FROM feed_body WHERE id IN
 
 def _marks(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
-
-
-def _chunks(ids: list[SubscriptionId]) -> Iterator[list[SubscriptionId]]:
-    for start in range(0, len(ids), _CHUNK):
-        yield ids[start : start + _CHUNK]

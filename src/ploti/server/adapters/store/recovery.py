@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC
 
-from sqlalchemy import Connection, delete, func, select, text, update
+from sqlalchemy import Connection, delete, func, insert, select, text, update
 
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.dialect import is_postgres
@@ -13,6 +13,7 @@ from ploti.server.adapters.store.tables import (
     feed_body,
     feed_event,
     feed_log,
+    feed_news,
     source_state,
     version_file,
 )
@@ -46,6 +47,7 @@ class SqlRecovery:
         done = self._connection.execute(update(feed_log).values(raised))
         self._connection.execute(delete(feed_event))
         self._connection.execute(delete(feed_body))
+        self._connection.execute(insert(feed_news).from_select(["subscription_id"], _LOGS))
         return done.rowcount
 
     def raise_datasets(self, by: int) -> int:
@@ -70,6 +72,7 @@ _BLOBS = (
     select(version_file.c.blob),
     select(source_state.c.blob).where(source_state.c.blob.is_not(None)),
 )
+_LOGS = select(feed_log.c.subscription_id)
 _GIVEN_SQLITE = "SELECT seq FROM sqlite_sequence WHERE name = 'feed_body'"
 _GIVEN_POSTGRES = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM feed_body_id_seq"
 _RAISE_SQLITE = "UPDATE sqlite_sequence SET seq = :to WHERE name = 'feed_body'"

@@ -341,6 +341,16 @@ feed_event = Table(
     sqlite_with_rowid=False,
 )
 
+# Where events were appended since lanes were told: to one log, or to all that deliver a dataset.
+feed_news = Table(
+    "feed_news",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("dataset_id", String),
+    Column("subscription_id", String),
+)
+
+# A lane is due at `due_at`, or a while before; null where nothing is to be done until it is told.
 webhook = Table(
     "webhook",
     metadata,
@@ -358,7 +368,8 @@ webhook = Table(
     Column("cursor", Integer, nullable=False),
     Column("rounds", Integer, nullable=False),
     Column("replay_until", Integer, nullable=False),
-    Column("served_at", At, nullable=False),
+    Column("due_at", At),
+    Column("slow", Boolean, nullable=False),
     Column("failures", Integer, nullable=False),
     Column("given_up", Integer, nullable=False),
     Column("failing_since", At),
@@ -370,6 +381,13 @@ webhook = Table(
     Column("lease_token", Integer, nullable=False),
     Index("webhook_of", "workspace_id", "created_at", "id"),
     Index("webhook_subscription", "subscription_id"),
+    Index(
+        "webhook_due",
+        "slow",
+        "due_at",
+        sqlite_where=text("due_at IS NOT NULL"),
+        postgresql_where=text("due_at IS NOT NULL"),
+    ),
 )
 
 delivery = Table(

@@ -9,7 +9,6 @@ from sqlalchemy import (
     BindParameter,
     Connection,
     RowMapping,
-    Select,
     and_,
     bindparam,
     case,
@@ -17,6 +16,7 @@ from sqlalchemy import (
     exists,
     func,
     insert,
+    literal,
     or_,
     select,
     tuple_,
@@ -24,12 +24,20 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql import ColumnElement
 
-from ploti.model.ids import MemberId, SubscriptionId, WebhookId, WorkspaceId
+from ploti.model.ids import DatasetId, MemberId, SubscriptionId, WebhookId, WorkspaceId
 from ploti.model.webhook import DeliveryState, LastDay, OffReason, WebhookState
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import At, fields_of, value_of
-from ploti.server.adapters.store.tables import delivery, delivery_attempt, feed_log, webhook
-from ploti.server.deliver.health import SLOW, Health
+from ploti.server.adapters.store.dialect import chunks, is_postgres
+from ploti.server.adapters.store.driver import ask
+from ploti.server.adapters.store.tables import (
+    delivery,
+    delivery_attempt,
+    feed_log,
+    membership,
+    webhook,
+)
+from ploti.server.deliver.health import Health
 from ploti.server.ports.rows import Claim, ReadyLane, SealedSecret, WebhookRow
 
 _P95 = 0.95
@@ -46,11 +54,18 @@ class SqlWebhooks:
 
     def add(self, row: WebhookRow) -> None:
         """Keep a new webhook."""
-        self._connection.execute(insert(webhook).values({**_fields(row), "lease_token": 0}))
+        # Due at once: an event that another transaction appended meanwhile may have been told
+        new = {**_fields(row), "due_at": row.created_at, "lease_token": 0}
+        self._connection.execute(insert(webhook).values(new))
 
-    def save(self, row: WebhookRow) -> None:
-        """Keep a changed webhook; what is under way for it is not recorded any more."""
-        changed = {**_fields(row), "lease_token": webhook.c.lease_token + 1, "lease_until": None}
+    def save(self, row: WebhookRow, *, at: Instant) -> None:
+        """Keep a changed webhook, to be looked at `at`; what is under way is recorded no more."""
+        changed = {
+            **_fields(row),
+            "due_at": at if row.state is WebhookState.ON else None,
+            "lease_token": webhook.c.lease_token + 1,
+            "lease_until": None,
+        }
         self._connection.execute(update(webhook).where(webhook.c.id == row.id).values(changed))
 
     def count_round(self, webhook_id: WebhookId) -> None:
@@ -111,6 +126,7 @@ class SqlWebhooks:
             "state": WebhookState.OFF,
             "off_reason": reason,
             "off_at": at,
+            "due_at": None,
             "lease_token": webhook.c.lease_token + 1,
             "lease_until": None,
         }
@@ -134,12 +150,37 @@ class SqlWebhooks:
             p95_ms=self._connection.scalar(ninety_fifth),
         )
 
+    def plan(self, row: WebhookRow, *, at: Instant) -> None:
+        """Have a lane that is locked be due when its next turn is, `at` or later, if there is one.
+
+        What was appended before it was locked is seen: told of it or not, the lane comes to it.
+        """
+        begins, sends = str(row.health.begins_at(at)), str(row.health.sends_at(at))
+        fresh = (begins, row.subscription_id, row.cursor)
+        is_on = row.state is WebhookState.ON
+        values = (*fresh, sends, sends, row.id, row.id) if is_on else (row.id,)
+        ask(self._connection, _PLAN if is_on else _REST, values)
+
+    def has_news(self) -> bool:
+        """Whether events were appended since lanes were told."""
+        return ask(self._connection, _NEWS, ()).fetchone() is not None
+
+    def tell_lanes(self, *, at: Instant) -> None:
+        """Have the lanes whose logs were appended to since the last time be due."""
+        news = ask(self._connection, _TAKE_NEWS, ()).fetchall()
+        lanes: set[WebhookId] = set()
+        for told, whose in ((0, _delivering), (1, webhook.c.subscription_id.in_)):
+            for ids in chunks({row[told] for row in news if row[told] is not None}):
+                lanes.update(self._connection.scalars(select(webhook.c.id).where(whose(ids))))
+        for chunk in chunks(lanes):
+            self._tell(webhook.c.id.in_(chunk), at=at)
+
     def ready(self, *, at: Instant, limit: int) -> list[ReadyLane]:
-        """Lanes with something due and no lease, those first that were served longest ago."""
+        """Lanes that are due and have no lease, those first that are for longest."""
         found = []
-        for wanted, slow in ((_READY_SLOW, True), (_READY, False)):
-            rows = self._connection.execute(wanted, {"at": at, "most": limit})
-            found += [(row.served_at, row.id, slow) for row in rows]
+        for slow in (True, False):
+            rows = self._connection.execute(_READY, {"at": at, "slow": slow, "most": limit})
+            found += [(row.due_at, row.id, slow) for row in rows]
         return [ReadyLane(webhook_id=id_, slow=slow_) for _, id_, slow_ in sorted(found)]
 
     def claim(self, ids: Collection[WebhookId], *, at: Instant, until: Instant) -> list[Claim]:
@@ -162,12 +203,11 @@ class SqlWebhooks:
     def give_back(self, claim: Claim, row: WebhookRow) -> bool:
         """Keep a lane's state and end its lease; False where the claim does not hold any more."""
         lane = {
-            **fields_of(row.health),
+            **_health(row),
             "state": row.state,
             "off_reason": row.off_reason,
             "off_at": row.off_at,
             "cursor": row.cursor,
-            "served_at": row.served_at,
             "lease_until": None,
         }
         return self._connection.execute(_GIVE_BACK, lane | _of(claim)).rowcount == 1
@@ -181,6 +221,20 @@ class SqlWebhooks:
     def sealed(self) -> list[SealedSecret]:
         """The secrets of all webhooks, to prove that they can be opened."""
         return [each for secrets in self._connection.scalars(_SECRETS) for each in secrets]
+
+    def _tell(self, chosen: ColumnElement[bool], *, at: Instant) -> None:
+        """Have those of the chosen lanes be due that have not come to the end of their logs.
+
+        Locked first, in their order: a turn that is being recorded may have ended without them.
+        """
+        if is_postgres(self._connection):
+            in_order = select(webhook.c.id).where(chosen).order_by(webhook.c.id)
+            locked = in_order.with_for_update().subquery()
+            self._connection.execute(select(func.count()).select_from(locked))
+        begins = _later(_later(literal(at, At), webhook.c.paused_until), webhook.c.paced_until)
+        is_later = or_(webhook.c.due_at.is_(None), webhook.c.due_at > begins)
+        told = and_(chosen, webhook.c.state == WebhookState.ON, _IS_BEHIND, is_later)
+        self._connection.execute(update(webhook).where(told).values(due_at=begins))
 
     def _one(self, *same: ColumnElement[bool]) -> WebhookRow | None:
         wanted = select(webhook).where(*same)
@@ -199,8 +253,12 @@ def _of(claim: Claim) -> dict[str, object]:
 
 def _fields(row: WebhookRow) -> dict[str, Any]:
     fields = fields_of(row)
-    health: Health = fields.pop("health")
-    return {**fields, **fields_of(health)}
+    del fields["health"]
+    return {**fields, **_health(row)}
+
+
+def _health(row: WebhookRow) -> dict[str, Any]:
+    return {**fields_of(row.health), "slow": row.health.is_slow}
 
 
 def _row(row: RowMapping) -> WebhookRow:
@@ -208,32 +266,47 @@ def _row(row: RowMapping) -> WebhookRow:
     return WebhookRow(**{name: row[name] for name in own}, health=value_of(Health, row))
 
 
-def _is_over(column: ColumnElement[Any]) -> ColumnElement[bool]:
-    return or_(column.is_(None), column <= _AT)
+def _later(at: ColumnElement[Any], until: ColumnElement[Any]) -> ColumnElement[Any]:
+    return case((until > at, until), else_=at)
 
 
-def _ready(kind: ColumnElement[bool]) -> Select[tuple[WebhookId, Instant]]:
-    return (
-        select(webhook.c.id, webhook.c.served_at)
-        .join_from(webhook, feed_log, feed_log.c.subscription_id == webhook.c.subscription_id)
-        .where(kind, _IS_FREE, _IS_DUE)
-        .order_by(webhook.c.served_at)
-        .limit(bindparam("most"))
-    )
+def _delivering(datasets: list[DatasetId]) -> ColumnElement[bool]:
+    members = select(membership.c.subscription_id).where(membership.c.dataset_id.in_(datasets))
+    return webhook.c.subscription_id.in_(members)
 
 
 # Asked at every look and in every turn: made once, with parameters, they cost a fifth.
 _AT: BindParameter[Instant] = bindparam("at", type_=At)
-_IS_FREE = and_(webhook.c.state == WebhookState.ON, _is_over(webhook.c.lease_until))
-_IS_SLOW = or_(webhook.c.failing_since.is_not(None), webhook.c.average_ms > SLOW)
-_FRESH = and_(feed_log.c.last_seq > webhook.c.cursor, _is_over(webhook.c.paced_until))
-_WAITING = exists().where(
-    delivery.c.webhook_id == webhook.c.id,
-    delivery.c.state == DeliveryState.WAITING,
-    delivery.c.next_at <= _AT,
+_IS_FREE = and_(
+    webhook.c.state == WebhookState.ON,
+    or_(webhook.c.lease_until.is_(None), webhook.c.lease_until <= _AT),
 )
-_IS_DUE = and_(_is_over(webhook.c.paused_until), or_(_FRESH, _WAITING))
-_READY_SLOW, _READY = _ready(_IS_SLOW), _ready(~_IS_SLOW)
+_IS_BEHIND = exists().where(
+    feed_log.c.subscription_id == webhook.c.subscription_id,
+    feed_log.c.last_seq > webhook.c.cursor,
+)
+_READY = (
+    select(webhook.c.id, webhook.c.due_at)
+    .where(webhook.c.slow == bindparam("slow"), webhook.c.due_at <= _AT, _IS_FREE)
+    .order_by(webhook.c.due_at)
+    .limit(bindparam("most"))
+)
+_NEWS = "SELECT id FROM feed_news LIMIT 1"
+_TAKE_NEWS = "DELETE FROM feed_news RETURNING dataset_id, subscription_id"
+_PLAN = """
+UPDATE webhook SET due_at = (
+    SELECT min(due) FROM (
+        SELECT CAST(? AS VARCHAR) AS due FROM feed_log WHERE subscription_id = ? AND last_seq > ?
+        UNION ALL
+        SELECT CASE WHEN next_at > ? THEN next_at ELSE ? END FROM (
+            SELECT min(next_at) AS next_at FROM delivery
+            WHERE webhook_id = ? AND state = 'waiting' AND next_at IS NOT NULL
+        ) AS earliest
+        WHERE next_at IS NOT NULL
+    ) AS turn
+) WHERE id = ?
+"""
+_REST = "UPDATE webhook SET due_at = NULL WHERE id = ?"
 _HOLDS = and_(webhook.c.id == bindparam("claimed"), webhook.c.lease_token == bindparam("token"))
 _CLAIMED = select(webhook).where(_HOLDS)
 _GIVE_BACK = update(webhook).where(_HOLDS)

@@ -304,6 +304,12 @@ def _logs() -> None:
         _number("body_id"),
         sqlite_with_rowid=False,
     )
+    op.create_table(
+        "feed_news",
+        _number("id", key=True),
+        _word("dataset_id", null=True),
+        _word("subscription_id", null=True),
+    )
 
 
 def _webhooks() -> None:
@@ -317,7 +323,8 @@ def _webhooks() -> None:
         _word("off_reason", null=True),
         _word("off_at", null=True),
         *map(_number, ("cursor", "rounds", "replay_until")),
-        _word("served_at"),
+        _word("due_at", null=True),
+        sa.Column("slow", sa.Boolean, nullable=False),
         *map(_number, ("failures", "given_up")),
         _word("failing_since", null=True),
         _word("last_success_at", null=True),
@@ -329,6 +336,13 @@ def _webhooks() -> None:
     )
     op.create_index("webhook_of", "webhook", ["workspace_id", "created_at", "id"])
     op.create_index("webhook_subscription", "webhook", ["subscription_id"])
+    op.create_index(
+        "webhook_due",
+        "webhook",
+        ["slow", "due_at"],
+        sqlite_where=sa.text("due_at IS NOT NULL"),
+        postgresql_where=sa.text("due_at IS NOT NULL"),
+    )
     _deliveries()
 
 
