@@ -45,6 +45,19 @@ def test_a_server_that_ignores_offsets_is_read_by_its_ids(tmp_path: Path) -> Non
     assert ids(read(tmp_path, layer(honours=honours))) == [1, 2, 3, 4, 5, 6, 7]
 
 
+def test_a_server_that_refuses_offsets_which_it_says_it_knows_is_read_by_its_ids(
+    tmp_path: Path,
+) -> None:
+    server = layer()
+
+    async def answer(request: web.Request) -> web.Response:
+        if "resultOffset" in request.query:
+            return web.json_response({"error": {"code": 400, "message": "Pagination: no"}})
+        return await server.answer(request)
+
+    assert ids(read(tmp_path, server, answer=answer)) == [1, 2, 3, 4, 5, 6, 7]
+
+
 class Unnumbered:
     """A table whose rows have no ids, a few at a time; some of them are alike."""
 

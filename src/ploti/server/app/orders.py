@@ -10,6 +10,7 @@ import duckdb
 from ploti.server.adapters.builder.limits import Limits
 from ploti.server.adapters.engine.duck import DuckEngine
 from ploti.server.adapters.readers import READERS
+from ploti.server.adapters.readers.told import told
 from ploti.server.build.candidate import Broken, ExportOrder, LookOrder, Order, Result
 from ploti.server.build.progress import Telling
 from ploti.server.service.build_version import build_version
@@ -48,7 +49,8 @@ def do(order: Order, limits: Limits, telling: Telling) -> Result:
                 return replace_content(order, order.replaces, order.base, engine=engine)
             if order.restores is not None and order.base is not None:
                 return restore_content(order, order.restores, order.base, engine=engine)
-            return build_version(order, readers=READERS, engine=engine)
+            readers = told(READERS, engine.telling)
+            return build_version(order, readers=readers, engine=engine)
     except (OSError, duckdb.IOException) as error:
         if any(said in str(error) for said in _NO_ROOM):
             return Broken(detail="the build writes more than the server's disk has room for")

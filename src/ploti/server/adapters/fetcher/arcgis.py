@@ -86,7 +86,12 @@ async def layer_pages(url: URL, ask: Ask) -> AsyncGenerator[Page, None]:
 
 async def _read(layer: _Layer, listed: Listed) -> AsyncGenerator[Page, None]:
     while layer.goes_by_offset and listed.came < len(listed):
-        got = await layer.rows_after(listed.came)
+        try:
+            got = await layer.rows_after(listed.came)
+        except SourceError:
+            if listed.came:
+                raise
+            break  # some say that they give rows by offset, and refuse to
         if not got.ids or not listed.take(got.ids):
             break  # no page to go by: it has no rows, or some of them again
         yield got.page
