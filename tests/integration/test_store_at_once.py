@@ -108,6 +108,27 @@ def test_a_brief_read_that_fails_is_told_and_leaves_nothing_open(tmp_path: Path)
     play(tmp_path, story)
 
 
+def test_a_glance_is_done_where_it_is_asked_for_and_by_a_thread_where_that_must_wait(
+    tmp_path: Path,
+) -> None:
+    async def story(store: SqliteStore) -> None:
+        here = threading.get_ident()
+        assert await store.glance(thread) == here
+
+        def refused_here(tx: Transaction) -> int:
+            if thread(tx) == here:
+                raise locked()
+            return thread(tx)
+
+        assert await store.glance(refused_here) != here
+        with pytest.raises(KeyError):
+            await store.glance(lambda _: {}[A])
+        await store.write(lambda tx: declare(tx, A))
+        assert await store.glance(lambda tx: tx.datasets.get(A))
+
+    play(tmp_path, story)
+
+
 def test_a_store_that_is_closed_has_all_in_its_one_file(tmp_path: Path) -> None:
     """What copies the file of a server that is stopped has what it wrote."""
 

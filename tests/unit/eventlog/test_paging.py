@@ -1,9 +1,11 @@
 """Where pages of a log begin and end, and which cursors are refused."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from ploti.errors import Expired, InvalidInput
-from ploti.model.ids import START, event_id
+from ploti.model.ids import START, event_id, event_ids
 from ploti.server.eventlog.paging import WINDOW, Extent, next_position, position, reach
 
 EMPTY = Extent(first=1, last=0)
@@ -69,3 +71,22 @@ def test_the_next_cursor_is_the_last_position_looked_at_s40_r132() -> None:
     assert next_position(reached=9, kept=[], limit=2) == 9
     assert next_position(reached=9, kept=[4], limit=2) == 9
     assert next_position(reached=9, kept=[4, 5], limit=2) == 5
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        range(1, 101),
+        range(950, 1000),
+        range(950, 1001),
+        range(1000, 2000),
+        range(999, 3001),
+        range(123_456_789_000, 123_456_789_010),
+        range(2, 9, 3),
+        (1, 5, 1000),
+        (7,),
+    ],
+)
+def test_the_ids_of_many_events_are_those_of_each(numbers: Sequence[int]) -> None:
+    start, ends = event_ids(numbers)
+    assert [start + end for end in ends] == [event_id(number) for number in numbers]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, timedelta
@@ -17,8 +18,7 @@ class SystemClock:
 
     def now(self) -> Instant:
         """This moment, in UTC."""
-        moment = Instant.now(UTC)
-        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+        return Instant.fromtimestamp(time.time_ns() // 1_000_000 / 1000, UTC)
 
 
 class OffsetClock:
@@ -30,8 +30,8 @@ class OffsetClock:
 
     def now(self) -> Instant:
         """This machine's moment and the offset, in whole milliseconds."""
-        moment = self._clock.now() + self._offset()
-        return Instant.of(moment.replace(microsecond=moment.microsecond // 1000 * 1000))
+        moment, offset = self._clock.now(), self._offset()
+        return moment + offset // _MILLISECOND * _MILLISECOND if offset else moment
 
 
 class ShiftedClock:
@@ -64,5 +64,6 @@ class ShiftedClock:
         return timedelta(seconds=seconds)
 
 
+_MILLISECOND = timedelta(milliseconds=1)
 _LONGEST = 80
 _FARTHEST = 100 * 365 * 86_400.0

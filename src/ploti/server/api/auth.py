@@ -286,10 +286,17 @@ def admit(tx: Transaction, backend: Backend, digest: str, *, permission: str) ->
     """
     now = backend.clock.now()
     principal = authenticate_digest(tx, digest, now=now)
+    let_in(backend, principal, digest, permission=permission, now=now)
+    return principal
+
+
+def let_in(
+    backend: Backend, principal: Principal, digest: str, *, permission: str, now: Instant
+) -> None:
+    """Note that a key is known and was used; raises Forbidden where the permission is lacking."""
     backend.limits.admitted(digest)
     backend.uses.note(principal.key_id, at=now)
     require(principal, permission)
-    return principal
 
 
 def describe_call(

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, cast
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from ploti.model.ids import SubscriptionId
-from ploti.server.api.auth import COUNTED, admit, key_in
+from ploti.server.api.auth import COUNTED, key_in, let_in
 from ploti.server.api.backend import Backend
 from ploti.server.api.params import PAGE
 from ploti.server.api.problems import NO_STORE
-from ploti.server.membership.principal import FEEDS
+from ploti.server.membership.principal import FEEDS, Principal
 from ploti.server.ports.store import Transaction
 from ploti.server.service.authenticate import key_digest
-from ploti.server.service.read_events import EventPageText, read_events
+from ploti.server.service.read_events import EventPageText, read_events_by_key
 
 _PATH = re.compile(r"/v1/feeds/subscriptions/([a-z0-9_]+)/events")
 _PARAMETERS = {
@@ -86,18 +86,23 @@ async def _find(backend: Backend, asked: Asked, scope: Scope) -> EventPageText |
         return None
     cast("dict[str, object]", scope)[COUNTED] = True
 
-    def read(tx: Transaction) -> EventPageText:
-        who = admit(tx, backend, asked.digest, permission=FEEDS)
-        return read_events(
-            *(tx, who, asked.subscription),
-            cursor=asked.query.get("cursor"),
-            limit=int(asked.query.get("limit", PAGE)),
-            types=frozenset(),
+    query, now = asked.query, backend.clock.now()
+
+    def read(tx: Transaction) -> tuple[Principal, EventPageText] | None:
+        return read_events_by_key(
+            *(tx, asked.digest, asked.subscription),
+            cursor=query.get("cursor"),
+            limit=int(query.get("limit", PAGE)),
+            now=now,
             base=backend.base,
         )
 
     try:
-        page = await backend.store.read(read, briefly=True)
+        found = await backend.store.glance(read)
+        if found is None:
+            return None
+        who, page = found
+        let_in(backend, who, asked.digest, permission=FEEDS, now=now)
     except Exception:  # noqa: BLE001  the routes meet it again, and tell of it
         return None
     is_to_wait = int(asked.query.get("wait", 0)) > 0 and not page.looked_at_any

@@ -45,12 +45,14 @@ def render(seq: int, *, subscription_id: SubscriptionId, body: Body, base: str) 
 
 def render_list(events: Events, *, subscription_id: SubscriptionId, base: str) -> bytes:
     """Events with commas between: each as `render` has it."""
-    parts = map(_around_in(base).__getitem__, events.bodies)
-    texts = [
-        f'{{"id":"{event_id}{before}{subscription_id}{after}'
-        for event_id, (before, after) in zip(event_ids(events.numbers), parts, strict=True)
-    ]
-    return ",".join(texts).encode()
+    if not events.numbers:
+        return b""
+    start, ends = event_ids(events.numbers)
+    pieces = [f',{{"id":"{start}', "", "", subscription_id, ""] * len(ends)
+    pieces[0] = pieces[0][1:]
+    pieces[1::5] = ends
+    pieces[2::5], pieces[4::5] = zip(*map(_around_in(base).__getitem__, events.bodies), strict=True)
+    return "".join(pieces).encode()
 
 
 class _Around(dict[Body, tuple[str, str]]):

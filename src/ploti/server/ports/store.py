@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -14,7 +14,6 @@ from ploti.model.admin import (
     Queue,
     Sizes,
 )
-from ploti.model.event import EventType
 from ploti.model.ids import (
     DatasetId,
     HoldId,
@@ -22,14 +21,13 @@ from ploti.model.ids import (
     WorkspaceId,
 )
 from ploti.model.wire import Instant
-from ploti.server.eventlog.drafts import Draft, Standing
-from ploti.server.eventlog.paging import Extent
-from ploti.server.eventlog.render import Events
+from ploti.server.eventlog.drafts import Standing
 from ploti.server.membership.rights import Filing, Rights
 from ploti.server.ports.accounts import Answers, Audit, Keys, Members, PlanTables, Workspaces
 from ploti.server.ports.alerts import Alerts
 from ploti.server.ports.deliveries import Deliveries, Webhooks
 from ploti.server.ports.jobs import Jobs
+from ploti.server.ports.log import Log
 from ploti.server.ports.measures import Measures
 from ploti.server.ports.proposals import Proposals
 from ploti.server.ports.recovery import Recovery
@@ -393,51 +391,6 @@ class Memberships(Protocol):
         ...
 
 
-class Log(Protocol):
-    """The numbered, gap-free event logs of the subscriptions."""
-
-    def append(
-        self, drafts: Sequence[Draft], *, to: Collection[SubscriptionId], now: Instant
-    ) -> None:
-        """Give each of these logs the drafts, in this order, with consecutive numbers."""
-        ...
-
-    def append_each(
-        self,
-        messages: Iterable[tuple[Sequence[Draft], Collection[SubscriptionId]]],
-        *,
-        now: Instant,
-    ) -> None:
-        """Several such messages, each to logs of its own: all of them are locked first."""
-        ...
-
-    def append_to_members(
-        self, drafts: Sequence[Draft], *, dataset_id: DatasetId, now: Instant
-    ) -> None:
-        """The same for every subscription that delivers the dataset, which is locked."""
-        ...
-
-    def extent(self, subscription_id: SubscriptionId, *, workspace: WorkspaceId) -> Extent | None:
-        """The oldest kept and the newest number of a log; None where this workspace has none."""
-        ...
-
-    def last_numbers(self, ids: Collection[SubscriptionId]) -> dict[SubscriptionId, int]:
-        """The newest number of each of these logs that there is."""
-        ...
-
-    def page(
-        self,
-        subscription_id: SubscriptionId,
-        *,
-        after: int,
-        up_to: int,
-        limit: int,
-        types: frozenset[EventType],
-    ) -> Events:
-        """Events between two positions, oldest first; no types means all."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
     """One transaction, or one consistent moment to read.
@@ -479,6 +432,10 @@ class Store(Protocol):
         What takes less than a way to a thread and back, and may be done twice, is done `briefly`:
         in the caller's own thread, where the database is in this process.
         """
+        ...
+
+    async def glance(self, work: Callable[[Transaction], T]) -> T:
+        """Run brief work that asks one statement, which sees one moment without a transaction."""
         ...
 
     async def write(self, work: Callable[[Transaction], T]) -> T:

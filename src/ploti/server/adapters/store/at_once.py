@@ -39,17 +39,27 @@ class ReaderAtOnce:
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run work over one consistent moment; raises Busy where it would have to wait."""
+
+        def read(tx: Transaction) -> T:
+            self._driver.execute("BEGIN")
+            try:
+                return work(tx)
+            finally:
+                self._driver.rollback()
+
+        return self.glance(read)
+
+    def glance(self, work: Callable[[Transaction], T]) -> T:
+        """Run work of one statement, which is read to its end; raises Busy as `read` does."""
         if not self._free.acquire(blocking=False):
             raise Busy
         try:
-            self._driver.execute("BEGIN")
             return work(self._transaction)
         except (sqlite3.OperationalError, DBAPIError) as error:
             if _is_busy(error):
                 raise Busy from error
             raise
         finally:
-            self._driver.rollback()
             self._free.release()
 
     def close(self) -> None:

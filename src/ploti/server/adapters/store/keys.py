@@ -57,14 +57,7 @@ class SqlKeys:
         finds is compared in constant time.
         """
         found = ask(self._connection, _PRINCIPAL, (digest, str(now))).fetchone()
-        if found is None or not hmac.compare_digest(found[4], digest):
-            return None
-        return Principal(
-            key_id=found[0],
-            workspace_id=found[1],
-            member_id=found[2],
-            permissions=_permissions(found[3]),
-        )
+        return None if found is None else principal_of(*found, digest=digest)
 
     def lock(self, key_id: KeyId) -> None:
         """Let nobody else who locks the key go on until the transaction ends."""
@@ -98,6 +91,26 @@ SELECT id, workspace_id, member_id, permissions, digest
 FROM api_key
 WHERE digest = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)
 """
+
+
+def principal_of(
+    key_id: KeyId,
+    workspace_id: WorkspaceId,
+    member_id: MemberId,
+    permissions: str,
+    kept: str,
+    *,
+    digest: str,
+) -> Principal | None:
+    """The member of a key's row whose digest is `kept`; None where that is another digest."""
+    if not hmac.compare_digest(kept, digest):
+        return None
+    return Principal(
+        key_id=key_id,
+        workspace_id=workspace_id,
+        member_id=member_id,
+        permissions=_permissions(permissions),
+    )
 
 
 @lru_cache

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors
@@ -18,7 +18,7 @@ from sqlalchemy.sql import func
 from ploti.errors import ConfigError, Unavailable
 from ploti.server.adapters.store.listener import CHANNEL, Listener, connect
 from ploti.server.adapters.store.migrate import migrate
-from ploti.server.adapters.store.store import SqlStore, Topic
+from ploti.server.adapters.store.store import SqlStore, Topic, look
 from ploti.server.ports.store import Transaction
 
 T = TypeVar("T")
@@ -73,6 +73,15 @@ class PostgresStore(SqlStore):
     def _read(self, work: Callable[[Transaction], T]) -> T:
         try:
             return super()._read(work)
+        except (DBAPIError, psycopg.Error) as error:
+            _tell(error)
+            raise
+
+    def _glance(self, work: Callable[[Transaction], T]) -> T:
+        """Without a transaction, which would be two more ways to the database and back."""
+        try:
+            with self._readers.connect() as connection, _autocommitting(connection):
+                return work(look(connection, bodies=self._bodies))
         except (DBAPIError, psycopg.Error) as error:
             _tell(error)
             raise
@@ -169,6 +178,17 @@ def _opened(url: str, *, reads: bool) -> Iterator[Engine]:
 
 def _unreachable(error: OperationalError) -> ConfigError:
     return ConfigError(f"PLOTI_DATABASE_URL: {str(error.orig).strip().splitlines()[0]}")
+
+
+@contextmanager
+def _autocommitting(connection: Connection) -> Iterator[None]:
+    """Statements that go straight to the driver have no transaction; SQLAlchemy must begin none."""
+    driver: Any = connection.connection.driver_connection
+    driver.autocommit = True
+    try:
+        yield
+    finally:
+        driver.autocommit = False
 
 
 def _prepare(writer: Engine) -> None:

@@ -67,6 +67,13 @@ class SqliteStore(SqlStore):
                 return self._at_once.read(work)
         return await super().read(work)
 
+    async def glance(self, work: Callable[[Transaction], T]) -> T:
+        """Run work that asks one statement here and now, if nothing is locked."""
+        try:
+            return self._at_once.glance(work)
+        except Busy:
+            return await super().glance(work)
+
     async def close(self) -> None:
         """Finish what is under way and let the file go."""
         self._at_once.close()

@@ -62,6 +62,10 @@ class SqlStore:
         del briefly  # it saves nothing where a database is asked over a socket
         return await self._reading.run(lambda: self._read(work))
 
+    async def glance(self, work: Callable[[Transaction], T]) -> T:
+        """Run brief work that asks one statement, which sees one moment without a transaction."""
+        return await self._reading.run(lambda: self._glance(work))
+
     async def write(self, work: Callable[[Transaction], T]) -> T:
         """Run work in one transaction: all of it is durable when this returns, or none."""
         loop = asyncio.get_running_loop()
@@ -89,6 +93,10 @@ class SqlStore:
     def _read(self, work: Callable[[Transaction], T]) -> T:
         with self._readers.begin() as connection:
             return work(look(connection, bodies=self._bodies))
+
+    def _glance(self, work: Callable[[Transaction], T]) -> T:
+        """The same in a thread, where it may save a transaction."""
+        return self._read(work)
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
         with self._writer.begin() as connection:
