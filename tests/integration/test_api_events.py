@@ -40,7 +40,7 @@ def wait_until_waiting(api: Running, count: int) -> None:
     raise AssertionError(f"{len(api.backend.waiters._waits)} wait, not {count}")
 
 
-def test_pages_follow_each_other_by_their_cursors(api: Running) -> None:
+def test_pages_follow_each_other_by_their_cursors_r128_r129(api: Running) -> None:
     for name in "abcde":
         api.declare(f"ds_{name}")
     log = subscribe(api, *(f"ds_{name}" for name in "abcde")) + "/events"

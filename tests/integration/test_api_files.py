@@ -117,7 +117,7 @@ def test_the_head_of_a_file_is_that_of_the_whole(api: Running, link: str) -> Non
     assert head.headers["etag"] == f'"{SHA256}"'
 
 
-def test_a_link_that_is_expired_changed_or_cut_is_forbidden(api: Running, link: str) -> None:
+def test_a_link_that_is_expired_changed_or_cut_is_forbidden_s46(api: Running, link: str) -> None:
     name = "datasets/ds_a/1/att_1/snapshot.parquet"
     path, _, query = link.partition("?")
     for other in (

@@ -87,7 +87,7 @@ def test_a_record_returns_within_90_days_and_not_after_law4(run: Play) -> None:
     run(story)
 
 
-def test_records_return_across_a_rebuild_and_a_restored_version_law4(run: Play) -> None:
+def test_records_return_across_a_rebuild_and_a_restored_version_law4_r064(run: Play) -> None:
     async def story(world: World) -> None:
         await world.declare(holds={"max_id_turnover": "off"})
         await world.push(table({"a": "deck", "b": "pool", "c": "shed"}))
@@ -156,7 +156,7 @@ def test_a_newer_state_is_matched_to_the_version_whose_restoring_is_held_r064_s1
     run(story)
 
 
-def test_release_of_a_version_that_ran_over_its_budget_matches_it_s26_r075(
+def test_release_of_a_version_that_ran_over_its_budget_matches_it_s26_r072_r075(
     tmp_path: Path, builder: ProcessBuilder
 ) -> None:
     """The first matching may take no time at all; the second has no limit of time."""
@@ -315,7 +315,7 @@ def test_while_a_version_waits_no_ids_are_replaced_and_a_proposal_is_decided_onc
     run(story)
 
 
-def test_what_the_matching_only_proposed_staff_approve_r059_r206_s25(run: Play) -> None:
+def test_what_the_matching_only_proposed_staff_approve_r059_r060_r206_s25(run: Play) -> None:
     """Rows of equal content under new keys, of which there are more than before, are not linked."""
 
     async def story(world: World) -> None:

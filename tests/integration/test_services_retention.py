@@ -100,7 +100,9 @@ def test_changes_are_kept_90_days_and_snapshots_since_they_stopped_being_current
         await world.subscribe()
         await world.push(table({"a": "deck"}))
         await world.push(table({"a": "pool"}))
-        await pass_days(world, 91)
+        await pass_days(world, 89)
+        assert (await show(world, 2)).files.changes is not None
+        await pass_days(world, 2)
         second = await show(world, 2)
         assert second.files.changes is None
         assert second.files.snapshot is not None

@@ -129,7 +129,7 @@ def test_null_in_a_merge_patch_empties_what_it_names(run: Play) -> None:
     run(story)
 
 
-def test_a_dataset_declared_or_filed_anew_joins_and_leaves_r204_r068(run: Play) -> None:
+def test_a_dataset_declared_or_filed_anew_joins_and_leaves_r028_r041_r068_r204(run: Play) -> None:
     async def story(world: World) -> None:
         permits = await world.subscribe(topics=["permits"])
         florida = await world.subscribe(places=["us/fl"], topics=["permits"])

@@ -321,7 +321,7 @@ def test_who_joins_while_a_version_waits_gets_added_and_delayed_r050_s06(run: Pl
     run(story)
 
 
-def test_the_catalogue_lists_what_coverage_and_plan_open_s30(run: Play) -> None:
+def test_the_catalogue_lists_what_coverage_and_plan_open_r202_s30(run: Play) -> None:
     async def story(world: World) -> None:
         await world.declare(PERMITS)
         await world.declare(ROADS, place="us/ga", topic="roads")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import json
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from tests.fakes.lanes import Lanes
 from tests.fakes.lanes import play as play_lanes
 from tests.fakes.receiver import receiving
 from tests.fakes.releases import release
-from tests.integration.running import Running, problem, running
+from tests.integration.running import Running, problem
 
 import ploti
 from ploti.cli.groups import make_app
@@ -24,12 +24,6 @@ from ploti.model.event import EventType
 from ploti.model.ids import DatasetId
 from ploti.server.eventlog.drafts import Draft
 from ploti.sync import default
-
-
-@pytest.fixture
-def api(tmp_path: Path) -> Iterator[Running]:
-    with running(tmp_path) as server:
-        yield server
 
 
 def test_links_of_an_event_are_called_with_the_key_r023(api: Running) -> None:
@@ -94,6 +88,11 @@ def test_the_sdk_creates_a_webhook_and_returns_it_with_its_secret_r179(
         webhook = ploti.webhooks.create(
             "https://receiver.example/hook", subscription_id="sub_8f3k2m"
         )
+        (asked,) = server.seen
+    assert json.loads(asked.body) == {
+        "url": "https://receiver.example/hook",
+        "subscriptionId": "sub_8f3k2m",
+    }
     assert (webhook.id, webhook.secret) == ("wh_a", "whsec_abc")
 
 

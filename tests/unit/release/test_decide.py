@@ -178,7 +178,7 @@ def test_the_reason_of_a_resync_is_the_first_that_applies_r051_r052_r053_r055_r0
             ResyncReason.KEY_COLUMNS_CHANGED: name == "key",
             ResyncReason.SCHEMA_CHANGED: name == "major" or (gone and name == "minor"),
         }
-        expected = next((reason for reason in ResyncReason if applies[reason]), None)
+        expected = next((reason for reason, is_so in applies.items() if is_so), None)
         found = resync_reason(
             changes[name], first=first, ids_changed=ids, previous_unavailable=gone
         )
