@@ -13,27 +13,18 @@ from ploti.server.service.page_lists import timed_cursor
 ROOT = Path(__file__).parents[2]
 SETTINGS = ROOT / "schemathesis.toml"
 WALK = [sys.executable, "-m", "schemathesis.cli", "--config-file"]
-NOT_SAID_BY_FORM = """
+ACCEPTED = """
 [checks.positive_data_acceptance]
 enabled = true
-
-# Whether these are taken is not a matter of their form alone: an address must lead to where
-# webhooks may go, a cursor be of this log, a selection keep something, a declaration be whole.
-[[operations]]
-include-path = ["/v1/webhooks", "/v1/webhooks/{webhook}", "/v1/webhooks/{webhook}/resume"]
-include-method = ["POST", "PATCH"]
-checks.positive_data_acceptance.enabled = false
-
-[[operations]]
-include-path = "/v1/feeds/subscriptions/{subscription}"
-include-method = "PATCH"
-checks.positive_data_acceptance.enabled = false
-
-[[operations]]
-include-path = "/v1/admin/datasets/{dataset}"
-include-method = "PUT"
-checks.positive_data_acceptance.enabled = false
 """
+MEANT = {
+    *("POST /v1/webhooks", "PATCH /v1/webhooks/{webhook}", "POST /v1/webhooks/{webhook}/resume"),
+    *("PATCH /v1/feeds/subscriptions/{subscription}", "PUT /v1/admin/datasets/{dataset}"),
+    *("POST /v1/admin/keys", "POST /v1/admin/datasets/{dataset}/proposals"),
+}
+"""Whether these are taken is not a matter of their form alone: the hooks do the rest."""
+
+HOOKS = Path(__file__).with_name("meant.py")
 BUILDS = "/(push|check|rebuild|restore|approve)$"
 """What takes a build each time, and bodies that have no form: the other walk has them."""
 
@@ -45,18 +36,35 @@ def ids_of(server: Server) -> dict[str, str]:
     """
     server.declare("ds_a")
     server.push("ds_a", b"id,v\n1,a\n2,b\n")
-    log = server.subscribe("ds_a")
-    subscription = log.rpartition("/")[2]
-    body = {"url": "http://127.0.0.1:9/h", "subscriptionId": subscription}
-    webhook = server.request("POST", "/v1/webhooks", json=body).json()
+    subscription, webhook = subscribed(server)
     member = made(server, "members", workspaceId=workspace_of(server), name="Nobody")
     return {
         "dataset": "ds_a",
         "subscription": subscription,
-        "webhook": webhook["id"],
+        "webhook": webhook,
         "member": member,
         "key": made(server, "keys", memberId=member),
     }
+
+
+def subscribed(server: Server) -> tuple[str, str]:
+    """A subscription and a webhook of it."""
+    subscription = server.subscribe("ds_a").rpartition("/")[2]
+    body = {"url": "http://127.0.0.1:9/h", "subscriptionId": subscription}
+    return subscription, str(server.request("POST", "/v1/webhooks", json=body).json()["id"])
+
+
+def left_to_delete(server: Server) -> list[str]:
+    """Settings by which the walk deletes others than those that its other requests are about."""
+    subscription, webhook = subscribed(server)
+    return [
+        f'[[operations]]\ninclude-path = "{path}"\ninclude-method = "DELETE"\n'
+        f'parameters = {{ "path.{name}" = "{value}" }}'
+        for path, name, value in (
+            ("/v1/feeds/subscriptions/{subscription}", "subscription", subscription),
+            ("/v1/webhooks/{webhook}", "webhook", webhook),
+        )
+    ]
 
 
 def workspace_of(server: Server) -> str:
@@ -81,10 +89,13 @@ def cursors_of(server: Server) -> dict[str, str]:
     }
 
 
-def walk(server: Server, folder: Path, key: str, *options: str, more: str = "") -> None:
-    known = "\n".join(f'"path.{name}" = "{value}"' for name, value in ids_of(server).items())
+def walk(server: Server, folder: Path, key: str, *options: str, more: str = "") -> set[str]:
+    """Walk the document; with settings of `more`, by the hooks, and give what they saw taken."""
+    taken, ids = folder / "taken", ids_of(server)
+    known = "\n".join(f'"path.{name}" = "{value}"' for name, value in ids.items())
     settings = folder / "schemathesis.toml"
     shared, _, checks = SETTINGS.read_text().partition("[checks.")
+    shared = f'hooks = "{HOOKS}"\n{shared}' if more else shared
     checks = more or f"[checks.{checks}"
     settings.write_text(f"{shared}\n{checks}\n[parameters]\n{known}\n")
     headers = ("-H", f"Authorization: Bearer {key}")
@@ -97,12 +108,13 @@ def walk(server: Server, folder: Path, key: str, *options: str, more: str = "") 
         capture_output=True,
         text=True,
         cwd=settings.parent,
-        env=environment(),
+        env=environment(WALK_SUBSCRIPTION=ids["subscription"], WALK_TAKEN=str(taken)),
         timeout=1200,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert server.get("/v1/feeds/datasets", key=key or None).status_code == 200, "it kept its key"
     assert "Traceback" not in server.log()
+    return set(taken.read_text().splitlines()) if taken.exists() else set()
 
 
 @pytest.mark.parametrize("who", ["a subscriber", "staff", "nobody"])
@@ -123,8 +135,11 @@ def test_what_the_document_allows_is_taken(tmp_path: Path, who: str) -> None:
             f'parameters = {{ "query.cursor" = "{value}" }}'
             for path, value in reversed(cursors_of(server).items())
         ]
-        walk(
+        server.declare("ds_a")
+        taken = walk(
             *(server, tmp_path, key),
             *("--mode", "positive", "--exclude-path-regex", BUILDS),
-            more="\n".join([NOT_SAID_BY_FORM, *cursors]),
+            more="\n".join([ACCEPTED, *cursors, *left_to_delete(server)]),
         )
+    staffs = {each for each in MEANT if "/v1/admin/" in each}
+    assert (MEANT if who == "staff" else MEANT - staffs) <= taken
