@@ -224,7 +224,7 @@ def test_a_load_that_lies_ahead_is_gone_to_at_once(feed: FakeFeed, file: Path) -
 def test_a_dataset_that_leaves_keeps_its_table_and_a_later_added_replaces_it(
     feed: FakeFeed, file: Path
 ) -> None:
-    """S-29."""
+    """S-29. R-030, R-122: with the snapshot of the version that the `added` names."""
     synced.sync(feed, file)
     feed.leave(PERMITS)
     assert synced.sync(feed, file).exit_status is ExitStatus.DONE
