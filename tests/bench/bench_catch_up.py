@@ -1,8 +1,9 @@
 """What catching up over many versions costs: by changes, by the snapshot, and as sync chooses.
 
 `python -m tests.bench.bench_catch_up [VERSIONS [ROWS [CHANGED [KIND]]]]` (90 versions of 50,000
-rows with 10 changed in each, into a DuckDB file; KIND may be `sqlite`). A made-up feed is served on
-loopback; CPU seconds of this process, which serves too. The goal is 1.2 × the cheaper way.
+rows with 10 changed in each, into a DuckDB file; KIND may be any other of the destinations). A
+made-up feed is served on loopback; CPU seconds of this process, which serves too, and of
+PostgreSQL. The goal is 1.2 × the cheaper way.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ import random
 import resource
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.fakes import synced
+from tests.bench.bench_sync import postmaster_of, server_seconds
+from tests.fakes import postgres, synced
 from tests.fakes.feed import SUBSCRIPTION, FakeFeed, make_schema
 from tests.fakes.feed_server import KEY, serve
+from tests.fakes.synced import Place
 
 from ploti.client.connection import Client
 from ploti.model.ids import DatasetId
@@ -45,19 +51,36 @@ def row(number: int, chance: random.Random) -> dict[str, object]:
     }
 
 
-def spent() -> float:
-    """CPU seconds of this process so far."""
+def spent(server: int | None) -> float:
+    """CPU seconds of this process so far, and of a database server."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+    own = used.ru_utime + used.ru_stime
+    if server is None:
+        return own
+    time.sleep(0.5)  # a connection that is closed is counted once its process has ended
+    return own + server_seconds(server)
 
 
-def sync(url: str, file: Path, weights: Weights | None) -> tuple[float, int, int]:
-    """Bring the file up to date: CPU seconds, loads, applied versions."""
-    destination = synced.destination(file)
+@contextmanager
+def places(kind: str) -> Iterator[dict[str, Place]]:
+    """A new destination of a kind for each way."""
+    with ExitStack() as stack:
+        if kind == "postgresql":
+            cluster = stack.enter_context(postgres.running())
+            yield {way: stack.enter_context(cluster.database()) for way in WAYS}
+            return
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        yield {way: Path(folder, f"{number}.{kind}") for number, way in enumerate(WAYS)}
+
+
+def sync(url: str, place: Place, weights: Weights | None) -> tuple[float, int, int]:
+    """Bring the copy up to date: CPU seconds, loads, applied versions."""
+    destination = synced.destination(place)
+    server = postmaster_of(synced.address(place))
     kind = type(destination)
     own = kind.weights
     kind.weights = weights or own
-    before = spent()
+    before = spent(server)
     with (
         Client(KEY, url=url) as client,
         open_run(
@@ -66,7 +89,7 @@ def sync(url: str, file: Path, weights: Weights | None) -> tuple[float, int, int
     ):
         result = run.catch_up()
     kind.weights = own
-    return spent() - before, result.loads, result.applies
+    return spent(server) - before, result.loads, result.applies
 
 
 def main(versions: int = 90, rows: int = 50_000, changed: int = 10, kind: str = "duckdb") -> None:
@@ -75,17 +98,16 @@ def main(versions: int = 90, rows: int = 50_000, changed: int = 10, kind: str = 
     state = {f"rec_{number:012}": row(number, chance) for number in range(rows)}
     feed.join(PERMITS)
     first = feed.release(PERMITS, SCHEMA, dict(state))
-    with tempfile.TemporaryDirectory() as folder, serve(feed) as server:
-        files = {way: Path(folder, f"{number}.{kind}") for number, way in enumerate(WAYS)}
-        for file in files.values():
-            sync(server.url, file, None)
+    with places(kind) as copies, serve(feed) as server:
+        for place in copies.values():
+            sync(server.url, place, None)
         for _ in range(versions):
             state |= {key: row(9, chance) for key in chance.sample([*state], changed)}
             version = feed.release(PERMITS, SCHEMA, dict(state))
             vars(version)["buckets"] = first.buckets  # dear by plain Python, and not asked for
         print(f"{versions} versions, {rows:,} rows, {changed:,} changed in each, {kind}:")
         for way, weights in WAYS.items():
-            cost, loads, applies = sync(server.url, files[way], weights)
+            cost, loads, applies = sync(server.url, copies[way], weights)
             print(f"  {way}: {cost:.2f} CPU s ({loads} loads, {applies} versions applied)")
 
 

@@ -1,10 +1,13 @@
-"""What each database's own bulk path costs for the files of `bench_sync`: scripts of fixed text."""
+"""What each database's own bulk path costs for the files of `bench_sync`: scripts of fixed text.
+
+As in sync, what reads the files is made once, and so is a connection to PostgreSQL.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,11 +16,14 @@ from ploti.model.columns import OP, RECORD_ID
 
 BATCH = 10_000
 Measure = Callable[[Callable[[], object]], float]
+Changes = Mapping[str, Sequence[Path]]
+"""The files of each part, which are applied one after another; what one takes is told."""
+
 _COLUMNS = "number, status, address, description, issued, updated, units, valuation, fee, active"
 _TEXTS = "issued::VARCHAR, updated::VARCHAR, units, valuation, fee::VARCHAR, active::INTEGER"
 
 
-def duckdb(folder: Path, kinds: Iterable[str], measure: Measure) -> dict[str, float]:
+def duckdb(folder: Path, changes: Changes, measure: Measure) -> dict[str, float]:
     """DuckDB reads the files itself."""
     import duckdb
 
@@ -29,19 +35,19 @@ def duckdb(folder: Path, kinds: Iterable[str], measure: Measure) -> dict[str, fl
     def load() -> None:
         execute(f"CREATE TABLE t AS FROM read_parquet('{folder / 'load.parquet'}')")
 
-    def apply(kind: str) -> None:
-        changes = f"read_parquet('{folder / kind}.parquet')"
+    def apply(file: Path) -> None:
+        rows = f"read_parquet('{file}')"
         execute(
             "BEGIN",
-            f"DELETE FROM t WHERE {RECORD_ID} IN (SELECT {RECORD_ID} FROM {changes})",
-            f"INSERT INTO t SELECT * EXCLUDE ({OP}) FROM {changes} WHERE {OP} = 'upsert'",
+            f"DELETE FROM t WHERE {RECORD_ID} IN (SELECT {RECORD_ID} FROM {rows})",
+            f"INSERT INTO t SELECT * EXCLUDE ({OP}) FROM {rows} WHERE {OP} = 'upsert'",
             "COMMIT",
         )
 
-    return _all(load, apply, kinds, measure)
+    return _all(load, apply, changes, measure)
 
 
-def sqlite(folder: Path, kinds: Iterable[str], measure: Measure) -> dict[str, float]:
+def sqlite(folder: Path, changes: Changes, measure: Measure) -> dict[str, float]:
     """Rows by DuckDB, in by executemany."""
     columns = f"{RECORD_ID} TEXT NOT NULL PRIMARY KEY, {_COLUMNS}"
 
@@ -52,10 +58,10 @@ def sqlite(folder: Path, kinds: Iterable[str], measure: Measure) -> dict[str, fl
         head = f"{RECORD_ID}, number, status, address, description, {_TEXTS}"
         return f"SELECT {head} FROM read_parquet('{of}')"
 
-    return _sqlite(folder / "floor.sqlite", folder, kinds, measure, columns, select, put)
+    return _sqlite(folder / "floor.sqlite", folder, changes, measure, columns, select, put)
 
 
-def gpkg(folder: Path, kinds: Iterable[str], measure: Measure) -> dict[str, float]:
+def gpkg(folder: Path, changes: Changes, measure: Measure) -> dict[str, float]:
     """As SQLite, with a header before each point, a row number, and the box in an R-tree."""
     columns = f"fid INTEGER PRIMARY KEY AUTOINCREMENT, {RECORD_ID} TEXT NOT NULL UNIQUE"
     columns += f", {_COLUMNS}, geometry BLOB"
@@ -78,13 +84,13 @@ def gpkg(folder: Path, kinds: Iterable[str], measure: Measure) -> dict[str, floa
         head = f"{RECORD_ID}, number, status, address, description, {_TEXTS}, geometry"
         return f"SELECT {head} FROM read_parquet('{of}')"
 
-    return _sqlite(folder / "floor.gpkg", folder, kinds, measure, columns, select, put)
+    return _sqlite(folder / "floor.gpkg", folder, changes, measure, columns, select, put)
 
 
 def _sqlite(  # noqa: PLR0917 - one script in two variants
     file: Path,
     folder: Path,
-    kinds: Iterable[str],
+    changes: Changes,
     measure: Measure,
     columns: str,
     select: Callable[[str], str],
@@ -92,11 +98,12 @@ def _sqlite(  # noqa: PLR0917 - one script in two variants
 ) -> dict[str, float]:
     import duckdb
 
+    engine = duckdb.connect()
+
     def rows(query: str) -> Iterator[tuple[Any, ...]]:
-        with duckdb.connect() as engine:
-            result = engine.execute(query)
-            while batch := result.fetchmany(BATCH):
-                yield from batch
+        result = engine.cursor().execute(query)
+        while batch := result.fetchmany(BATCH):
+            yield from batch
 
     def load() -> None:
         with closing(sqlite3.connect(file)) as connection, connection:
@@ -105,23 +112,20 @@ def _sqlite(  # noqa: PLR0917 - one script in two variants
             connection.execute("CREATE VIRTUAL TABLE rtree_t USING rtree(id, a, b, c, d)")
             put(connection, rows(select(str(folder / "load.parquet"))))
 
-    def apply(kind: str) -> None:
-        changes = str(folder / f"{kind}.parquet")
-        ids = f"SELECT {RECORD_ID} FROM read_parquet('{changes}')"
+    def apply(changed: Path) -> None:
+        ids = f"SELECT {RECORD_ID} FROM read_parquet('{changed}')"
         with closing(sqlite3.connect(file)) as connection, connection:
             connection.execute("BEGIN")
             if "fid" in columns:
                 own = f"(SELECT fid FROM t WHERE {RECORD_ID} = ?)"
                 connection.executemany(f"DELETE FROM rtree_t WHERE id = {own}", rows(ids))
             connection.executemany(f"DELETE FROM t WHERE {RECORD_ID} = ?", rows(ids))
-            put(connection, rows(f"{select(changes)} WHERE {OP} = 'upsert'"))
+            put(connection, rows(f"{select(str(changed))} WHERE {OP} = 'upsert'"))
 
-    return _all(load, apply, kinds, measure)
+    return _all(load, apply, changes, measure)
 
 
-def postgresql(
-    folder: Path, kinds: Iterable[str], measure: Measure, address: str
-) -> dict[str, float]:
+def postgresql(folder: Path, changes: Changes, measure: Measure, address: str) -> dict[str, float]:
     """DuckDB makes CSV of the files, COPY takes it: a table, then its index; changes by a stage."""
     import duckdb
     import psycopg
@@ -132,10 +136,11 @@ def postgresql(
         " fee numeric(12,2), active boolean"
     )
 
-    def copy(connection: psycopg.Connection, query: str, to: str) -> None:
+    engine, connection = duckdb.connect(), psycopg.connect(address)
+
+    def copy(query: str, to: str) -> None:
         file = folder / "floor.csv"
-        with duckdb.connect() as engine:
-            engine.execute(f"COPY ({query}) TO '{file}' (HEADER false)")
+        engine.execute(f"COPY ({query}) TO '{file}' (HEADER false)")
         into = f"COPY {to} FROM STDIN (FORMAT csv)".encode()
         with (
             connection.cursor() as cursor,
@@ -146,31 +151,36 @@ def postgresql(
                 rows.write(piece)
 
     def load() -> None:
-        with psycopg.connect(address) as connection:
+        with connection.transaction():
             connection.execute(f"CREATE TABLE floor ({types})".encode())
-            copy(connection, f"FROM read_parquet('{folder / 'load.parquet'}')", "floor")
+            copy(f"FROM read_parquet('{folder / 'load.parquet'}')", "floor")
             connection.execute(f"ALTER TABLE floor ADD PRIMARY KEY ({RECORD_ID})".encode())
 
-    def apply(kind: str) -> None:
-        changes = f"FROM read_parquet('{folder / kind}.parquet')"
-        ids = f"SELECT {RECORD_ID} {changes}"
-        with psycopg.connect(address) as connection:
+    def apply(file: Path) -> None:
+        rows = f"FROM read_parquet('{file}')"
+        ids = f"SELECT {RECORD_ID} {rows}"
+        with connection.transaction():
             connection.execute(f"CREATE TEMP TABLE ids ({RECORD_ID} text) ON COMMIT DROP".encode())
-            copy(connection, ids, "ids")
+            copy(ids, "ids")
             connection.execute(
                 f"DELETE FROM floor USING ids WHERE floor.{RECORD_ID} = ids.{RECORD_ID}".encode()
             )
-            copy(connection, f"SELECT * EXCLUDE ({OP}) {changes} WHERE {OP} = 'upsert'", "floor")
+            copy(f"SELECT * EXCLUDE ({OP}) {rows} WHERE {OP} = 'upsert'", "floor")
 
-    return _all(load, apply, kinds, measure)
+    return _all(load, apply, changes, measure)
 
 
 def _all(
     load: Callable[[], object],
-    apply: Callable[[str], object],
-    kinds: Iterable[str],
+    apply: Callable[[Path], object],
+    changes: Changes,
     measure: Measure,
 ) -> dict[str, float]:
+    def apply_all(files: Sequence[Path]) -> None:
+        for file in files:
+            apply(file)
+
     return {"load": measure(load)} | {
-        kind: measure(lambda kind=kind: apply(kind)) for kind in kinds
+        part: measure(lambda files=files: apply_all(files)) / len(files)
+        for part, files in changes.items()
     }

@@ -286,8 +286,7 @@ def destinations() -> str:
         "In SQLite a geometry is WKB, a boolean is 0 or 1, and what SQLite has no exact type for "
         "is text: `0.50`, `2026-01-31`, `2026-01-31T06:13:02.000Z` (six decimals where there are "
         "microseconds; no `Z` for a `datetime`, which has no zone). So texts of one column sort as "
-        "their dates do, down to the millisecond; cast a decimal to compare it as a number. SQLite "
-        "holds 2,000 columns.",
+        "their dates do, down to the millisecond; cast a decimal to compare it as a number.",
         "A GeoPackage is such a SQLite file too, with a header before each WKB and the lists by "
         "which QGIS and GDAL know layers. A table has the column `_ploti_fid`, which numbers rows "
         "for these programs and is no record's for good. A reference system is told by authority "
@@ -310,6 +309,16 @@ def destinations() -> str:
         "of more than 63 bytes is cut and ends with eight digits made from the whole of it, and a "
         "column called as one of PostgreSQL's own (`ctid`, `xmin`, …) ends with `_`. The table "
         "`_ploti.names` there lists such columns with both names.",
+        "## Limits",
+        "SQLite holds 2,000 columns. PostgreSQL holds 1,600, the record id among them: a dataset "
+        "of 1,599 columns is loaded whole with each version, for changes go through a stage with "
+        "one column more. Of two columns whose names differ in the case of ASCII letters alone, "
+        "DuckDB, by which sync reads files, would take one for the other: such a dataset, which no "
+        "`ploti serve` makes, stays behind, with a reason that says what else to do.",
+        "A load takes up to 500 MB of memory, whatever the number of rows. Into DuckDB, rows of "
+        "many kilobytes each or of hundreds of columns of text may need more: such a load begins "
+        "again, in the same transaction, with as much as DuckDB takes by itself, four fifths of "
+        "the machine's memory.",
         "## What sync records",
         "The schema `_ploti` of the same database has two tables, `subscriptions` and `datasets`: "
         "the cursor, and which version each table holds. In SQLite and GeoPackages they are "
@@ -333,4 +342,6 @@ def destinations() -> str:
         "SQLite, and so a GeoPackage, has readers beside the writer: they see the version "
         "before until the new one is committed. A commit waits up to `--lock-timeout` "
         "seconds for those that are reading.",
+        "SIGTERM and Ctrl-C end a wait at once, and what PostgreSQL is at is broken off and taken "
+        "back.",
     )

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
+import sqlite3
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import psycopg
 import pytest
 from tests.e2e.test_sync_killed import KINDS, settle
 from tests.fakes import synced
@@ -21,6 +28,8 @@ from tests.fakes.synced import Place
 
 from ploti import cli
 from ploti.cli import sync as command
+from ploti.cli.stopping import stopped_by_signals
+from ploti.client.alarm import Alarm
 from ploti.errors import ExitStatus
 from ploti.model.ids import DatasetId
 from ploti.sync.progress import Moment, Progress
@@ -70,8 +79,18 @@ def follow(server: FeedServer, place: Place, **given: Any) -> ForkServerProcess:
     return process
 
 
-def _follow(url: str, to: str, *, stop_at: Moment | None = None, by: int = 0) -> None:
-    """At the moment it sends itself the signal, and goes on as the signal lets it."""
+def _follow(
+    url: str,
+    to: str,
+    *,
+    stop_at: Moment | None = None,
+    patiently: bool = False,
+    by: int = 0,
+) -> None:
+    """At the moment it sends itself the signal, and goes on as the signal lets it.
+
+    `patiently`: when it waits for another program is the moment, and nothing cuts it off.
+    """
     os.environ |= {"PLOTI_API_URL": url, "PLOTI_API_KEY": KEY}
     tell = command._tell
 
@@ -80,8 +99,16 @@ def _follow(url: str, to: str, *, stop_at: Moment | None = None, by: int = 0) ->
         if progress.moment is stop_at:
             os.kill(os.getpid(), by)
 
+    def stop_and_pause(alarm: Alarm, seconds: float) -> None:
+        os.kill(os.getpid(), by)
+        pause(alarm, seconds)
+
     command._tell = tell_and_stop
-    raise SystemExit(cli.run(["feeds", "sync", SUBSCRIPTION, "--to", to, "--follow"]))
+    if patiently:
+        pause, Alarm.pause = Alarm.pause, stop_and_pause  # type: ignore[method-assign]
+        command.stopped_by_signals = partial(stopped_by_signals, grace=2 * PATIENCE)
+    arguments = ["--follow", "--lock-timeout", str(10 * PATIENCE)]
+    raise SystemExit(cli.run(["feeds", "sync", SUBSCRIPTION, "--to", to, *arguments]))
 
 
 def stop(process: ForkServerProcess, by: int) -> None:
@@ -166,3 +193,51 @@ def test_stopped_at_any_moment_it_leaves_whole_versions(server: FeedServer, plac
     if process.exitcode == 0:
         assert_whole(server, place)
     assert_finishes(server, place)
+
+
+@contextmanager
+def in_the_way(place: Place) -> Iterator[None]:
+    """Another program has what a commit needs."""
+    with ExitStack() as held:
+        if isinstance(place, str):
+            other = held.enter_context(psycopg.connect(place))
+            other.execute("LOCK TABLE permits IN ACCESS EXCLUSIVE MODE")
+        elif place.suffix == ".duckdb":
+            held.enter_context(duckdb.connect(str(place)))
+        elif place.suffix == ".parquet":
+            lock = held.enter_context((place / "_ploti" / "commit.lock").open())
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        else:
+            writer = held.enter_context(closing(sqlite3.connect(place)))
+            writer.execute("BEGIN IMMEDIATE")
+        yield
+
+
+def wait_for_wait(url: str) -> None:
+    """Until somebody waits for a lock in this database."""
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = %s"
+    with psycopg.connect(url, autocommit=True) as looking:
+        while looking.execute(waiting, (looking.info.dbname,)).fetchone() is None:
+            time.sleep(0.02)
+
+
+def test_stopped_while_another_program_is_in_the_way_it_ends_in_its_own_way(
+    server: FeedServer, place: Place
+) -> None:
+    """None of them is cut off: there is no end to the grace."""
+    assert synced.sync(server.feed, place).exit_status is ExitStatus.DONE
+    rows = {f"rec_{no}": {"no": str(no), "units": -no} for no in range(2_000)}
+    server.feed.release(PERMITS, SCHEMA, rows)
+    with in_the_way(place):
+        process = follow(server, place, patiently=True, by=signal.SIGTERM)
+        if isinstance(place, str):
+            wait_for_wait(place)
+            process.terminate()
+        process.join(PATIENCE)
+        # A file that is in use is met with before there is a run that could tell its result.
+        assert process.exitcode in (0, 128 + signal.SIGTERM)
+    settle(place)
+    assert synced.held(place)[PERMITS] == (3, "held")
+    assert synced.sync(server.feed, place).exit_status is ExitStatus.DONE
+    assert synced.held(place)[PERMITS] == (4, "held")
+    assert verify(server.feed, synced.destination(place)).exit_status is ExitStatus.DONE

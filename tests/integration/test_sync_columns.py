@@ -108,3 +108,25 @@ def test_a_column_of_ones_own_gives_way_to_the_datasets_of_its_name(
     add_own(place, "floors")
     feed.release(PERMITS, WIDER, ROWS | {"rec_a": {"no": "a", "units": 1, "floors": 3}})
     assert_current(feed, place)
+
+
+def test_columns_that_are_equal_but_for_case_stop_their_dataset_and_say_what_to_do(
+    feed: FakeFeed, place: Place
+) -> None:
+    """No source of ours has them: names are made different. Another server's may."""
+    twins = make_schema(no="string", units="int64", Units="int64")
+    feed.release(PERMITS, twins, {"rec_a": {"no": "a", "units": 1, "Units": 2}})
+    result = synced.sync(feed, place)
+    assert (result.exit_status, result.behind) == (ExitStatus.BEHIND, [PERMITS])
+    (told,) = result.datasets
+    assert "the columns units and Units are equal but for case" in str(told.reason)
+    assert "read the dataset with `ploti.feeds.table`" in str(told.reason)
+    version = feed.datasets[PERMITS].versions[1]
+    assert synced.read_table(place, version, "permits") == synced.expected(version)
+    feed.release(PERMITS, WIDER, ROWS)
+    assert_current(feed, place)
+
+
+def test_other_letters_than_ascii_are_told_apart_by_case(feed: FakeFeed, place: Place) -> None:
+    feed.release(PERMITS, make_schema(é="string", É="string"), {"rec_a": {"é": "a", "É": "A"}})
+    assert_current(feed, place)

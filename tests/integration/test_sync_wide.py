@@ -42,6 +42,15 @@ def test_postgresql_holds_as_many_columns_as_it_has(postgres_url: str) -> None:
     assert_kept(wide(1_598), postgres_url)
 
 
+def test_where_the_stage_has_no_room_every_version_is_loaded(postgres_url: str) -> None:
+    feed = wide(1_599)
+    for version in (1, 2):
+        result = synced.sync(feed, postgres_url)
+        assert (result.exit_status, result.applies) == (ExitStatus.DONE, 0), result
+        assert synced.held(postgres_url)[WIDE] == (version, "held")
+        change(feed)
+
+
 def assert_kept(feed: FakeFeed, place: synced.Place) -> None:
     synced.sync(feed, place)
     change(feed)

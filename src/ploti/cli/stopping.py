@@ -7,6 +7,7 @@ import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -15,6 +16,9 @@ from ploti.client.alarm import Alarm, Stopped
 
 GRACE = 8.0
 """Seconds that what goes on may take to come to the end of its step."""
+
+_AGAIN = 0.5
+"""Seconds until what goes on is told once more."""
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -94,13 +98,15 @@ class _Watch:
                 return
 
     def _stop(self, number: int) -> None:
+        """Stop the alarm again and again: what it breaks off may begin a moment later."""
         self.number = number
-        self._alarm.stop()
-        again = self._read(self._grace)
-        while again not in (0, signal.SIGINT, None):
-            again = self._read(self._grace)
-        if again != 0:
-            os._exit(128 + number)
+        give_up, again = time.monotonic() + self._grace, None
+        while again != signal.SIGINT and time.monotonic() < give_up:
+            self._alarm.stop()
+            again = self._read(min(self._grace, _AGAIN))
+            if again == 0:
+                return
+        os._exit(128 + number)
 
     def _read(self, seconds: float | None) -> int | None:
         """The number that is written next: 0 at the end, None where none comes in time."""

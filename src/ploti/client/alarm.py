@@ -61,6 +61,12 @@ class Alarm:
             self._rung = False
         self.check()
 
+    def pause(self, seconds: float) -> None:
+        """Wait, whatever rings; raises Stopped once it was stopped."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped, seconds)
+        self.check()
+
     @contextmanager
     def heard_by(self, hearer: Callable[[], object], *, rings: bool) -> Iterator[None]:
         """Call `hearer` when it is stopped, and with `rings` when it rings or rang before."""

@@ -86,6 +86,7 @@ def opened(
         subscription_id=subscription,
         lock_timeout=lock_timeout,
         replace_views=replace_views,
+        alarm=alarm,
     )
     try:
         chosen = frozenset(dataset_id(each) for each in dataset)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ploti.client.alarm import Alarm
 from ploti.errors import SyncError
 from ploti.model.ids import SubscriptionId
 from ploti.sync.locked import locked
@@ -15,12 +16,19 @@ class File:
     """The file at `path`, called by its kind and its path."""
 
     def __init__(
-        self, kind: str, path: Path, *, subscription_id: SubscriptionId, lock_timeout: float
+        self,
+        kind: str,
+        path: Path,
+        *,
+        subscription_id: SubscriptionId,
+        lock_timeout: float,
+        alarm: Alarm,
     ) -> None:
         self._kind = kind
         self._path = path
         self._subscription_id = subscription_id
         self._lock_timeout = lock_timeout
+        self._alarm = alarm
 
     @property
     def name(self) -> str:

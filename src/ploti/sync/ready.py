@@ -48,8 +48,24 @@ class Supply:
     def _schema(self, version: Version) -> Schema:
         key = (version.dataset_id, version.schema_version)
         if key not in self._schemas:
-            self._schemas[key] = self._feed.schema(version.dataset_id, version.version)
+            schema = self._feed.schema(version.dataset_id, version.version)
+            _check_names(schema)
+            self._schemas[key] = schema
         return self._schemas[key]
+
+
+def _check_names(schema: Schema) -> None:
+    """Raise TableError where DuckDB, which reads every file, would take a column for another."""
+    names: dict[bytes, str] = {}
+    for column in schema.columns:
+        # Of bytes `lower` is about ASCII alone, and so is DuckDB.
+        other = names.setdefault(column.name.encode().lower(), column.name)
+        if other != column.name:
+            raise TableError(
+                f"the columns {other} and {column.name} are equal but for case, and sync cannot"
+                " tell them apart: read the dataset with `ploti.feeds.table` or"
+                " `ploti feeds datasets download`, or have its publisher rename one"
+            )
 
 
 def check_rows(transaction: Transaction, table: str, ready: Ready) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from ploti.client.alarm import Alarm
 from ploti.errors import ConfigError
 from ploti.model.ids import SubscriptionId
 from ploti.sync.destination import LOCK_TIMEOUT, Destination
@@ -29,16 +30,18 @@ def open_destination(
     subscription_id: SubscriptionId,
     lock_timeout: float = LOCK_TIMEOUT,
     replace_views: bool = False,
+    alarm: Alarm | None = None,
 ) -> Destination:
     """The destination at an address such as `sqlite:FILE`; nothing is opened or made yet.
 
-    `replace_views`: make views again over a table that is made anew, where they would hinder it.
+    `replace_views`: make views again over a table that is made anew. `alarm`: ends what waits.
 
     Raises:
         ConfigError: The address is none that ploti can sync to.
     """
     kind, _, rest = address.partition(":")
     given = {"subscription_id": subscription_id, "lock_timeout": lock_timeout}
+    given["alarm"] = alarm or Alarm()
     if kind in _FILES and rest:
         return _FILES[kind](Path(rest).expanduser(), **given)
     if kind in ("postgresql", "postgres") and rest.startswith("//"):

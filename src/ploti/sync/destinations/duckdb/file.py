@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
 import duckdb
 
+from ploti.client.alarm import Alarm
 from ploti.errors import DestinationBusy, SyncError
 from ploti.model.ids import SubscriptionId
 from ploti.model.sql import literal
@@ -32,15 +33,15 @@ class DuckDB(File):
     weights = Weights()
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        subscription_id: SubscriptionId,
-        lock_timeout: float,
-        sleep: Callable[[float], None] = time.sleep,
+        self, path: Path, *, subscription_id: SubscriptionId, lock_timeout: float, alarm: Alarm
     ) -> None:
-        super().__init__("duckdb", path, subscription_id=subscription_id, lock_timeout=lock_timeout)
-        self._sleep = sleep
+        super().__init__(
+            "duckdb",
+            path,
+            subscription_id=subscription_id,
+            lock_timeout=lock_timeout,
+            alarm=alarm,
+        )
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -123,7 +124,7 @@ class DuckDB(File):
                     raise DestinationBusy(
                         f"{self.name} is in use by another program: {first_line(error)}"
                     ) from error
-            self._sleep(_PAUSE)
+            self._alarm.pause(_PAUSE)
 
 
 @contextmanager

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
 import duckdb
 
+from ploti.client.alarm import Alarm
 from ploti.errors import DestinationBusy, SyncError
 from ploti.model.ids import SubscriptionId
 from ploti.sync.costs import Weights
@@ -38,17 +39,12 @@ class Parquet:
     """Changes are folded into the whole, which is written anew; a snapshot is taken as it is."""
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        subscription_id: SubscriptionId,
-        lock_timeout: float,
-        sleep: Callable[[float], None] = time.sleep,
+        self, path: Path, *, subscription_id: SubscriptionId, lock_timeout: float, alarm: Alarm
     ) -> None:
         self._path = path
         self._subscription_id = subscription_id
         self._lock_timeout = lock_timeout
-        self._sleep = sleep
+        self._alarm = alarm
 
     @cached_property
     def _engine(self) -> duckdb.DuckDBPyConnection:
@@ -142,5 +138,5 @@ class Parquet:
                         raise DestinationBusy(
                             f"{self.name} is in use by another ploti: try again later"
                         ) from error
-                self._sleep(_PAUSE)
+                self._alarm.pause(_PAUSE)
             yield

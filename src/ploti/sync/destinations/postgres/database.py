@@ -13,6 +13,7 @@ import duckdb
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from ploti.client.alarm import Alarm
 from ploti.errors import ConfigError, DestinationBusy, SyncError
 from ploti.model.ids import SubscriptionId
 from ploti.sync.costs import Weights
@@ -38,11 +39,13 @@ class Postgres:
         *,
         subscription_id: SubscriptionId,
         lock_timeout: float,
+        alarm: Alarm,
         replace_views: bool = False,
     ) -> None:
         self._address = address
         self._subscription_id = subscription_id
         self._lock_timeout = lock_timeout
+        self._alarm = alarm
         self._replace_views = replace_views
         self._locked: Wire | None = None
         self._name = _without_secrets(address)
@@ -95,7 +98,7 @@ class Postgres:
             return
         if not self._locked.is_open:
             self._locked = self._connect_locked()
-        with said_of_the_whole(self.name):
+        with self._said_of_the_whole():
             yield self._set_up(self._locked)
 
     @contextmanager
@@ -120,14 +123,24 @@ class Postgres:
     def _opened(self) -> Iterator[Wire]:
         wire = self._connect()
         try:
-            with said_of_the_whole(self.name):
+            with self._said_of_the_whole():
                 yield wire
         finally:
             wire.close()
 
+    @contextmanager
+    def _said_of_the_whole(self) -> Iterator[None]:
+        """What fails once all was stopped was broken off by that."""
+        try:
+            with said_of_the_whole(self.name):
+                yield
+        except SyncError:
+            self._alarm.check()
+            raise
+
     def _connect(self) -> Wire:
         try:
-            return Wire(self._address, lock_timeout=self._lock_timeout)
+            return Wire(self._address, lock_timeout=self._lock_timeout, alarm=self._alarm)
         except psycopg.Error as error:
             said = str(error).strip().replace("\n", "; ")
             raise DestinationLost(f"{self.name} cannot be reached: {said}") from error
@@ -135,7 +148,7 @@ class Postgres:
     def _connect_locked(self) -> Wire:
         wire = self._connect()
         try:
-            with said_of_the_whole(self.name):
+            with self._said_of_the_whole():
                 self._take_lock(wire)
         except BaseException:
             wire.close()

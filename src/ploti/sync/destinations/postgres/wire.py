@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import psycopg
 
+from ploti.client.alarm import Alarm
 from ploti.errors import SyncError
 from ploti.sync.destinations.postgres.values import PostGIS
 
@@ -20,6 +22,9 @@ _SETTINGS = """
 """
 """The last three: a server that lost its client lets go of the client's lock within a minute."""
 
+_PATIENCE = 2.0
+"""Seconds for a request to break off what goes on, which comes over a connection of its own."""
+
 _POSTGIS = """
     SELECT quote_ident(nspname) FROM pg_extension AS e
     JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE extname = 'postgis'
@@ -27,9 +32,9 @@ _POSTGIS = """
 
 
 class Wire:
-    """One connection; whoever opens it closes it."""
+    """One connection; whoever opens it closes it. To stop the alarm breaks off its statement."""
 
-    def __init__(self, address: str, *, lock_timeout: float) -> None:
+    def __init__(self, address: str, *, lock_timeout: float, alarm: Alarm) -> None:
         self._connection = psycopg.connect(
             address,
             autocommit=True,
@@ -40,10 +45,13 @@ class Wire:
             keepalives_interval=10,
             keepalives_count=3,
         )
+        self._until_closed = ExitStack()
+        self._until_closed.callback(self._connection.close)
+        self._until_closed.enter_context(alarm.heard_by(self._break_off, rings=False))
         try:
             self._set_up(lock_timeout)
         except BaseException:
-            self._connection.close()
+            self.close()
             raise
 
     def _set_up(self, lock_timeout: float) -> None:
@@ -79,7 +87,11 @@ class Wire:
 
     def close(self) -> None:
         """Let go of it; the server takes back what is not committed."""
-        self._connection.close()
+        self._until_closed.close()
+
+    def _break_off(self) -> None:
+        with suppress(psycopg.Error):
+            self._connection.cancel_safe(timeout=_PATIENCE)
 
     def run(self, statement: str, *values: object) -> None:
         """Execute; `%s` stands for a value only where values are given."""

@@ -32,7 +32,7 @@ def said_of_the_table() -> Iterator[None]:
     except sqlite3.IntegrityError as error:
         raise TableError(f"a record id or another constraint is broken: {error}") from error
     except sqlite3.Error as error:
-        if _code(error) in _OF_THE_WHOLE:
+        if code_of(error) in _OF_THE_WHOLE:
             raise
         raise TableError(str(error)) from error
 
@@ -43,15 +43,15 @@ def said_of_the_whole(name: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if _code(error) == sqlite3.SQLITE_BUSY:
+        if code_of(error) == sqlite3.SQLITE_BUSY:
             raise DestinationBusy(f"{name} is in use by another program: {error}") from error
-        if _code(error) == sqlite3.SQLITE_NOTADB:
+        if code_of(error) == sqlite3.SQLITE_NOTADB:
             raise SyncError(
                 f"{name} is no SQLite database: name another file, or move this one away"
             ) from error
         raise SyncError(f"{name} failed: {error}") from error
 
 
-def _code(error: sqlite3.Error) -> int:
+def code_of(error: sqlite3.Error) -> int:
     """The primary code, of which an extended one is a variant."""
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import duckdb
 
+from ploti.client.alarm import Alarm
 from ploti.model.ids import SubscriptionId
 from ploti.sync.costs import Weights
 from ploti.sync.destination import Session
 from ploti.sync.destinations.sqlite.faults import said_of_the_whole
 from ploti.sync.destinations.sqlite.layout import Layout
+from ploti.sync.destinations.sqlite.patient import connect
 from ploti.sync.destinations.sqlite.session import SQLiteSession
 from ploti.sync.engine import open_engine
 from ploti.sync.file import File
@@ -33,10 +35,15 @@ class SQLite(File):
         *,
         subscription_id: SubscriptionId,
         lock_timeout: float,
+        alarm: Alarm,
         layout: Layout = PLAIN,
     ) -> None:
         super().__init__(
-            layout.kind, path, subscription_id=subscription_id, lock_timeout=lock_timeout
+            layout.kind,
+            path,
+            subscription_id=subscription_id,
+            lock_timeout=lock_timeout,
+            alarm=alarm,
         )
         self._layout = layout
 
@@ -70,7 +77,7 @@ class SQLite(File):
         with (
             said_of_the_whole(self.name),
             closing(
-                sqlite3.connect(address, uri=True, timeout=self._lock_timeout, isolation_level=None)
+                connect(address, lock_timeout=self._lock_timeout, alarm=self._alarm)
             ) as connection,
         ):
             self._layout.prepare(connection)
