@@ -280,7 +280,7 @@ def test_beyond_loopback_it_wants_the_public_address_and_tls_or_the_risk(tmp_pat
     assert (status, "--behind-proxy" in error) == (2, True)
 
 
-def test_links_name_the_public_address_and_never_the_host_header(tmp_path: Path) -> None:
+def test_links_name_the_public_address_and_never_the_host_header_s11(tmp_path: Path) -> None:
     with served(tmp_path, PLOTI_PUBLIC_URL="https://feeds.example.org/") as server:
         server.declare("ds_a", key=["id"])
         log = server.subscribe("ds_a")

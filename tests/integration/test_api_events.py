@@ -75,7 +75,7 @@ def test_a_filter_that_keeps_nothing_moves_the_cursor_all_the_same(api: Running)
 
 
 @pytest.mark.parametrize("types", ["feed.dataset.gone", "added", ",", "feed.dataset.added,"])
-def test_a_type_that_is_none_is_refused_with_those_there_are(api: Running, types: str) -> None:
+def test_a_type_that_is_none_is_refused_with_those_there_are_s41(api: Running, types: str) -> None:
     body = problem(api.get(f"{subscribe(api, 'ds_a')}/events?types={types}"), 400, "invalid_input")
     assert "feed.dataset.schema_changed" in body["detail"]
 

@@ -14,7 +14,7 @@ from ploti.model.version import Counts
 from ploti.server.adapters.builder.limits import Limits
 from ploti.server.adapters.builder.process import ProcessBuilder
 from ploti.server.build.candidate import BuildOrder, Candidate, FileRole, Unchanged
-from ploti.server.service.read_catalogue import get_dataset
+from ploti.server.service.read_catalogue import get_dataset, list_versions
 from ploti.server.service.read_version import get_digest, get_version
 from ploti.server.service.rebuild_version import rebuild_version
 from ploti.server.service.restore_version import restore_version
@@ -54,6 +54,11 @@ def test_a_rebuild_is_a_version_to_load_even_where_nothing_differs_r061_r063_s20
         )
         assert (shown.previous_version, shown.resync_required) == (1, True)
         assert shown.files.changes is None
+        listed = await world.read(
+            lambda tx: list_versions(tx, world.reader, PERMITS, after=None, limit=9)
+        )
+        assert [each.version for each in listed.versions] == [1, 2]
+        assert await world.read(lambda tx: tx.versions.files(PERMITS, 1))
         dataset = await world.read(lambda tx: get_dataset(tx, world.reader, PERMITS))
         assert dataset.last_checked_at == checked
         assert (await world.push(table({"a": "deck"}))).outcome is OutcomeKind.UNCHANGED

@@ -61,7 +61,9 @@ async def begin(world: World) -> None:
     await world.write(lambda tx: prune(tx, now=world.clock.now()))
 
 
-def test_events_are_kept_for_90_days_and_then_a_cursor_expires_r125_r134_r135(run: Play) -> None:
+def test_events_are_kept_for_90_days_and_then_a_cursor_expires_r125_r134_r135_s39(
+    run: Play,
+) -> None:
     async def story(world: World) -> None:
         await begin(world)
         subscription = await world.subscribe()

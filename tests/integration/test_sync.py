@@ -11,11 +11,15 @@ from tests.fakes import synced
 from tests.fakes.feed import FakeFeed, FakeVersion, make_schema, refuse_all
 
 from ploti.errors import (
+    ApiError,
     ConfigError,
     DestinationBusy,
     ExitStatus,
     InternalError,
+    NotDeliverable,
+    NotFound,
     NotSubscribed,
+    OutsideCoverage,
     SyncError,
     Unauthenticated,
 )
@@ -326,6 +330,21 @@ def test_a_409_while_older_events_are_read_skips_the_dataset_up_to_its_removed(
     asked = [call for call in feed.calls if call[0] in ("version", "versions")]
     asked = [call for call in asked if call[1] == PERMITS]
     assert len(asked) == 1, "once told, it does not ask for each event"
+
+
+@pytest.mark.parametrize("refusal", [NotSubscribed, OutsideCoverage, NotDeliverable, NotFound])
+def test_each_refusal_of_a_dataset_that_has_left_passes_over_it(
+    feed: FakeFeed, file: Path, refusal: type[ApiError]
+) -> None:
+    """R-141: a 409 of each kind, and a 404."""
+    synced.sync(feed, file)
+    feed.release(PERMITS, SCHEMA, rows(a=3))
+    feed.leave(PERMITS)
+    version = feed.release(PARCELS, SCHEMA, rows(a=9))
+    feed.refuse = refuse_all(of=PERMITS, by=refusal("no"))
+    assert synced.sync(feed, file).exit_status is ExitStatus.DONE
+    assert synced.held(file) == {PARCELS: (2, "held"), PERMITS: (None, "removed")}
+    assert_equal(file, version, "parcels")
 
 
 def test_a_refusal_that_no_removed_explains_is_told_and_tried_again(

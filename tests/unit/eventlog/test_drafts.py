@@ -107,6 +107,17 @@ def test_a_version_to_load_is_sent_as_resync_alone_r039_r040_s14() -> None:
     assert list(event["data"]) == ["datasetId", "version", "schemaVersion", "reason", "links"]
 
 
+@pytest.mark.parametrize("reason", sorted({*ResyncReason} - {"first_version"}))
+def test_a_schema_change_is_told_whatever_the_reason_of_the_event_after_it_r038_s12(
+    reason: ResyncReason,
+) -> None:
+    release = msgspec.structs.replace(UPDATE, schema_change=MINOR, reason=reason)
+    change, own = map(rendered, released(release))
+    assert change["type"] == "feed.dataset.schema_changed"
+    assert (own["type"], own["data"]["reason"]) == ("feed.dataset.resync_required", reason)
+    assert change["data"]["version"] == own["data"]["version"]
+
+
 @pytest.mark.parametrize("lost", ["previous_version", "counts"])
 def test_a_version_that_can_be_neither_applied_nor_loaded_is_a_fault(lost: str) -> None:
     with pytest.raises(ValueError, match="no changes to apply"):

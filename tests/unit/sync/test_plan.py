@@ -169,7 +169,7 @@ def test_an_event_acted_on_is_never_acted_on_again() -> None:
 
 
 def test_events_that_only_tell_are_skipped_and_unknown_types_passed_over() -> None:
-    """S-50."""
+    """S-50. R-085: during a hold nothing needs doing."""
     stale = Stale(dataset_id=D, reason=StaleReason.CHECK_OVERDUE, last_checked_at=None)
     delayed = Delayed(dataset_id=D, version=3, reason=HoldReason.DATA_CHECK, since=AT)
     assert isinstance(plan(held(3), stale), Skip)
