@@ -48,6 +48,24 @@ def test_of_several_data_files_one_has_to_be_declared(tmp_path: Path, member: st
     assert read_packed(tmp_path, members, source={"member": member}).column("t") == ["008"]
 
 
+def test_texts_beside_the_data_file_are_for_people(tmp_path: Path) -> None:
+    assert read_packed(tmp_path, {"a.csv": TABLE, "readme.txt": "what"}).column("t") == ["007"]
+    with pytest.raises(SourceError, match=r"has a.txt, b.txt: declare"):
+        read(PACKED_READER, packed(tmp_path, {"a.txt": TABLE, "b.txt": TABLE}), tmp_path)
+
+
+def test_of_several_data_files_the_declared_format_tells_the_one(tmp_path: Path) -> None:
+    members: dict[str, str | bytes] = {"about.json": "[]", "a.csv": TABLE, "b.txt": "x"}
+    assert read_packed(tmp_path, members, source={"format": "csv"}).column("t") == ["007"]
+    with pytest.raises(SourceError, match=r"has about.json, a.csv: declare source.member"):
+        read(PACKED_READER, packed(tmp_path, members), tmp_path)
+
+
+def test_a_setting_is_held_against_the_format_of_the_member(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"source.layer is not for csv, but for gpkg"):
+        read_packed(tmp_path, {"a.csv": TABLE}, source={"layer": "a"})
+
+
 def test_a_member_that_is_not_there_is_named_beside_those_that_are(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"no 'b.csv'; it has a.csv"):
         read_packed(tmp_path, {"a.csv": TABLE}, source={"member": "b.csv"})

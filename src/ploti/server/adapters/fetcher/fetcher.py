@@ -218,6 +218,6 @@ async def _counted(
     done = 0
     async for chunk in chunks:
         done += len(chunk)
-        share = min(done / total, 1.0) if total else None
+        share = round(min(done / total, 1.0), 2) if total else None
         tell(BuildProgress(stage=BuildStage.FETCHING, bytes=done, share=share))
         yield chunk

@@ -11,13 +11,25 @@ from ploti.errors import SourceError
 from ploti.server.adapters.readers.archive import Archive, choose_member, open_archive
 from ploti.server.ports.building import Reader
 from ploti.server.sources import formats
-from ploti.server.sources.declaration import Declaration
+from ploti.server.sources.declaration import Declaration, check_format
 from ploti.server.sources.raw import RawTable
 
-_DATA = (
-    *(".csv", ".tsv", ".tab", ".txt", ".json", ".geojson", ".ndjson", ".jsonl", ".geojsonl"),
-    *(".geojsons", ".geojsonseq", ".parquet", ".geoparquet", ".gpkg", ".fgb", ".kml", ".xlsx"),
-)
+_NAMED = {
+    "xlsx": (".xlsx",),
+    "csv": (".csv",),
+    "tsv": (".tsv", ".tab"),
+    "json": (".json",),
+    "ndjson": (".ndjson", ".jsonl"),
+    "geojson": (".geojson",),
+    "geojsonseq": (".geojsonl", ".geojsons", ".geojsonseq"),
+    "parquet": (".parquet",),
+    "geoparquet": (".geoparquet", ".parquet"),
+    "gpkg": (".gpkg",),
+    "flatgeobuf": (".fgb",),
+    "kml": (".kml",),
+}
+_DATA = tuple({suffix for suffixes in _NAMED.values() for suffix in suffixes})
+_TEXT = (".txt",)
 _WHOLE = {".shp": "shapefile", ".gdbtable": "filegdb"}
 _WORKBOOK = "xl/workbook.xml"
 _BLOCK = 1 << 20
@@ -53,6 +65,7 @@ class PackedReader:
             whole, inside = None, _gunzip(path, folder)
         if inside is None:
             reader = next(each for each in self._readers if each.format == whole)
+            check_format(declaration, reader.format)
             return reader.read(path, declaration=declaration, folder=folder)
         return self._read_inside(inside, declaration=declaration, folder=folder)
 
@@ -62,6 +75,7 @@ class PackedReader:
         name = inside.name if inside.suffix else ""
         declared = declaration.source.format
         reader = formats.choose(self._readers, declared=declared, name=name, head=head)
+        check_format(declaration, reader.format)
         return reader.read(str(inside), declaration=declaration, folder=folder)
 
 
@@ -78,12 +92,24 @@ def _whole(archive: Archive, declaration: Declaration) -> str | None:
 def _unpack(archive: Archive, declaration: Declaration, folder: str) -> Path:
     member = declaration.source.member
     if member is None:
-        name = choose_member(archive.names, suffixes=_DATA, member=None)
+        names = _likely(archive.names, declaration.source.format)
+        name = choose_member(names, suffixes=_DATA + _TEXT, member=None)
     else:
         name = choose_member(archive.names, suffixes=("",), member=member)
     inside = Path(folder) / f"member{PurePosixPath(name).suffix.lower()}"
     archive.unpack(name, inside)
     return inside
+
+
+def _likely(names: Sequence[str], declared: str | None) -> Sequence[str]:
+    """The names that say the declared format, or else data of any but plain texts; all if none do.
+
+    Texts beside a data file are there to be read by people.
+    """
+    for suffixes in (_NAMED.get(declared or "", ()), _DATA):
+        if found := [name for name in names if name.lower().endswith(suffixes)]:
+            return found
+    return names
 
 
 def _gunzip(path: str, folder: str) -> Path:
