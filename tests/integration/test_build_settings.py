@@ -41,6 +41,23 @@ def test_a_renamed_column_goes_on_as_it_was(tmp_path: Path) -> None:
     assert built(result).schema.column("lon").source_name == "lng"
 
 
+@pytest.mark.parametrize("later", ["b", "c"])
+def test_records_keep_their_ids_where_a_geometry_comes_to_them(tmp_path: Path, later: str) -> None:
+    builds = Builds(tmp_path, declare(key=["id"]))
+    first = builds.build(b"id,n\n0,a\n1,b\n")
+    ids = values(builds, first, "_ploti_record_id")
+    feature = '{"type":"Feature","properties":{"id":%d,"n":"%s"},"geometry":%s}'
+    point = '{"type":"Point","coordinates":[1,2]}'
+    listed = ",".join([feature % (0, "a", point), feature % (1, later, "null")])
+    collection = '{"type":"FeatureCollection","features":[' + listed + "]}"
+    second = builds.build(collection.encode(), name="a.geojson")
+    assert counts(second) == (0, 1 + (later != "b"), 0)
+    assert values(builds, second, "_ploti_record_id") == ids
+    assert values(builds, second, "n") == ["a", later]
+    box = {"xmin": 1.0, "ymin": 2.0, "xmax": 1.0, "ymax": 2.0}
+    assert values(builds, second, "_ploti_bbox") == [box, None]
+
+
 def test_a_column_that_has_the_new_name_of_its_own_keeps_it(tmp_path: Path) -> None:
     builds = Builds(tmp_path, declare(key=["id"], rename={"lng": "lon"}))
     result = builds.build(b"id,lng,lon\na,1,2\n")

@@ -22,7 +22,7 @@ from ploti.model.digest import NO_ROWS, Buckets, digest_sql
 from ploti.model.schema import Schema
 from ploti.model.sql import identifier
 from ploti.server.adapters.engine.parquet import ParquetFile, kept_encodings
-from ploti.server.adapters.engine.rows import Rows
+from ploti.server.adapters.engine.rows import BOX, Rows
 from ploti.server.adapters.engine.sealing import seal
 from ploti.server.adapters.engine.snapshot import (
     BATCH,
@@ -264,13 +264,15 @@ class Walk:
         if self._step.recast is None:
             return rows
         values = [f"{sql} AS {identifier(name)}" for name, sql in self._step.recast.items()]
-        if self._schema.geometry:
-            has_boxes = BBOX in rows.column_names
-            values.append(identifier(BBOX) if has_boxes else f"NULL AS {identifier(BBOX)}")
+        has_boxes = BBOX in rows.column_names
+        if self._schema.geometry and has_boxes:
+            values.append(identifier(BBOX))
         cursor = self._connection.cursor()
         cursor.register("kept", rows)
         sql = f"SELECT {identifier(RECORD_ID)}, {', '.join(values)} FROM kept"
         recast: pa.Table = cursor.sql(sql).to_arrow_table()
+        if self._schema.geometry and not has_boxes:
+            recast = recast.append_column(BBOX, pa.nulls(recast.num_rows, BOX))
         return recast
 
     def _write_added(self, out: ParquetFile, listed: ParquetFile | None) -> None:
