@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -111,7 +112,7 @@ def test_who_leaves_the_last_of_an_answer_unread_is_cut_off_when_the_connection_
 
 def test_an_answer_that_is_read_in_time_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part of it has a time of its own; when all is read, none of them counts any more."""
-    monkeypatch.setattr(listening, "READ_WITHIN", 2)
+    monkeypatch.setattr(listening, "READ_WITHIN", 4)
     monkeypatch.setattr(listening, "SLOWEST", LARGE)
 
     async def story(address: tuple[str, int]) -> None:
@@ -120,9 +121,24 @@ def test_an_answer_that_is_read_in_time_is_read_whole(monkeypatch: pytest.Monkey
             while read < LARGE:
                 got = len(await loop.sock_recv(client, 64 << 10))
                 read += got
-                await asyncio.sleep(2.5 * got / LARGE)
-            await asyncio.sleep(2.5)
+                await asyncio.sleep(4.5 * got / LARGE)
+            await asyncio.sleep(4.5)
             await loop.sock_sendall(client, b"GET /1 HTTP/1.1\r\nhost: a\r\n\r\n")
             assert await loop.sock_recv(client, 99)
 
     run(story)
+
+
+def test_more_may_be_open_than_a_process_begins_with() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = before[1]
+
+    async def story(_: tuple[str, int]) -> None:
+        few, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert few == min(most, listening.MOST_FILES)
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, most))
+    try:
+        run(story)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import socket
 import struct
@@ -30,6 +31,9 @@ _READ_WITHIN = 9
 _UNWIND_WITHIN = 5
 _WAITING_CONNECTIONS = 2048
 _KEEP_ALIVE = 75
+
+MOST_FILES = 8192
+"""Files and connections open at once, where the system allows as many: each costs memory, too."""
 
 HEAD_WITHIN = 10
 """Seconds for the head of a request to come in, from its first byte or that of the connection.
@@ -83,6 +87,7 @@ async def listen(
     ending: Callable[[], None],
 ) -> None:
     """Serve until SIGINT or SIGTERM; `ending` is called once, when the end begins."""
+    _make_room()
     server = _Server(application, started)
 
     def end() -> None:
@@ -97,6 +102,14 @@ async def listen(
     tasks = set(server.server_state.tasks)
     if tasks:
         await asyncio.wait(tasks, timeout=_UNWIND_WITHIN)
+
+
+def _make_room() -> None:
+    """Let this process have more open than it begins with, which a thousand clients use up."""
+    few, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if most == resource.RLIM_INFINITY else min(most, MOST_FILES)
+    if few < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 class _Protocol(HttpToolsProtocol):
