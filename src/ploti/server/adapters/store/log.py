@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import json
-from sqlalchemy import Connection, bindparam, func, insert, literal, select, update
+from sqlalchemy import Connection, Select, bindparam, func, insert, literal, select, update
 from sqlalchemy.sql import ColumnElement
 
 from ploti.model.event import EventType
@@ -60,7 +60,7 @@ class SqlLog:
         for bodies, to in kept:
             for ids in chunks(to):
                 chosen = feed_log.c.subscription_id.in_(ids)
-                self._point(bodies, chosen)
+                self._point(bodies, select(feed_log.c.log).where(chosen))
                 logs = select(feed_log.c.subscription_id).where(chosen)
                 self._connection.execute(_NEWS_OF_LOGS.from_select(["subscription_id"], logs))
 
@@ -68,13 +68,10 @@ class SqlLog:
         self, drafts: Sequence[Draft], *, dataset_id: DatasetId, now: Instant
     ) -> None:
         """The same for every subscription that delivers the dataset, which is locked."""
-        delivering = select(membership.c.subscription_id).where(
-            membership.c.dataset_id == dataset_id
-        )
-        chosen = feed_log.c.subscription_id.in_(delivering)
+        delivering = select(membership.c.log).where(membership.c.dataset_id == dataset_id)
         bodies = self._keep_bodies(drafts, now)
-        self._lock(chosen)
-        self._point(bodies, chosen)
+        self._lock(feed_log.c.log.in_(delivering))
+        self._point(bodies, delivering)
         # A row, however many lanes it is for: they are told of it when this transaction is over
         self._connection.execute(_NEWS_OF_DATASET, {"dataset_id": dataset_id})
 
@@ -172,12 +169,15 @@ class SqlLog:
         ]
         return list(self._connection.scalars(statement, rows))
 
-    def _point(self, bodies: list[int], chosen: ColumnElement[bool]) -> None:
-        """Raise the chosen counters, which are locked, then point from their new numbers."""
+    def _point(self, bodies: list[int], logs: Select[tuple[int]]) -> None:
+        """Raise the counters of logs, which are locked, then point from their new numbers."""
         added = len(bodies)
         self._connection.execute(
-            update(feed_log).where(chosen).values(last_seq=feed_log.c.last_seq + added)
+            update(feed_log)
+            .where(feed_log.c.log.in_(logs))
+            .values(last_seq=feed_log.c.last_seq + added)
         )
+        chosen = logs.subquery("chosen")
         for place, body in enumerate(bodies):
             pointers = (
                 select(
@@ -185,8 +185,8 @@ class SqlLog:
                     feed_log.c.last_seq - (added - 1 - place),
                     literal(body),
                 )
-                .where(chosen)
-                .order_by(feed_log.c.log)
+                .join_from(chosen, feed_log, feed_log.c.log == chosen.c.log)
+                .order_by(chosen.c.log)
             )
             self._connection.execute(
                 insert(feed_event).from_select(["log", "seq", "body_id"], pointers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Table, case, func, select
+from sqlalchemy import Connection, Table, and_, func, select
 
 from ploti.model.admin import BuildUnderWay, FailingSource, HoldState, Queue, Sizes
 from ploti.model.ids import DatasetId
@@ -30,17 +30,24 @@ class SqlOverview:
 
     def queues(self, *, now: Instant) -> list[Queue]:
         """The jobs of each kind."""
-        is_due = (job.c.token.is_(None)) & (job.c.run_at <= now)
+        # Each part out of an index of its own: only those planned are counted one by one
+        count, oldest = func.count().label("jobs"), func.min(job.c.run_at).label("oldest")
+        kinds = select(job.c.kind, count).group_by(job.c.kind)
+        planned = kinds.subquery()
+        is_due = and_(job.c.token.is_(None), job.c.run_at <= now)
+        due = kinds.add_columns(oldest).where(is_due).subquery()
+        running = kinds.where(job.c.token.is_not(None)).subquery()
         wanted = (
             select(
-                job.c.kind,
-                func.count().label("planned"),
-                func.count(case((is_due, 1))).label("due"),
-                func.count(job.c.token).label("running"),
-                func.min(case((is_due, job.c.run_at))).label("oldest_due"),
+                planned.c.kind,
+                planned.c.jobs.label("planned"),
+                func.coalesce(due.c.jobs, 0).label("due"),
+                func.coalesce(running.c.jobs, 0).label("running"),
+                due.c.oldest.label("oldest_due"),
             )
-            .group_by(job.c.kind)
-            .order_by(job.c.kind)
+            .outerjoin_from(planned, due, due.c.kind == planned.c.kind)
+            .outerjoin(running, running.c.kind == planned.c.kind)
+            .order_by(planned.c.kind)
         )
         return [value_of(Queue, row) for row in self._connection.execute(wanted).mappings()]
 

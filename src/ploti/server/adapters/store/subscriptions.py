@@ -11,6 +11,7 @@ from ploti.model.ids import DatasetId, SubscriptionId, WorkspaceId
 from ploti.model.subscription import Selection
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import columns_of, value_of
+from ploti.server.adapters.store.dialect import chunks
 from ploti.server.adapters.store.tables import (
     dataset,
     feed_event,
@@ -125,8 +126,17 @@ class SqlMemberships:
 
     def join(self, pairs: Collection[tuple[SubscriptionId, DatasetId]]) -> None:
         """Record that datasets are delivered."""
-        if pairs:
-            self._connection.execute(insert(membership), _pairs(pairs))
+        logs: dict[SubscriptionId, int] = {}
+        for ids in chunks({subscription_id for subscription_id, _ in pairs}):
+            wanted = select(feed_log.c.subscription_id, feed_log.c.log)
+            found = self._connection.execute(wanted.where(feed_log.c.subscription_id.in_(ids)))
+            logs |= {row.subscription_id: row.log for row in found}
+        rows = [
+            {"subscription_id": each, "dataset_id": dataset_id, "log": logs[each]}
+            for each, dataset_id in pairs
+        ]
+        if rows:
+            self._connection.execute(insert(membership), rows)
 
     def leave(self, pairs: Collection[tuple[SubscriptionId, DatasetId]]) -> None:
         """Record that datasets are delivered no more."""
@@ -163,10 +173,6 @@ _MANIFEST = (
     )
     .order_by(membership.c.dataset_id)
 )
-
-
-def _pairs(pairs: Collection[tuple[SubscriptionId, DatasetId]]) -> list[dict[str, str]]:
-    return [{"subscription_id": each, "dataset_id": dataset} for each, dataset in pairs]
 
 
 def _fields(row: SubscriptionRow) -> dict[str, Any]:

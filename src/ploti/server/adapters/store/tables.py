@@ -131,6 +131,13 @@ dataset = Table(
     Column("failure", String),
     Column("released_again", Integer),
     Column("looked_back", Integer, nullable=False),
+    Index(
+        "dataset_failing",
+        "failing_since",
+        "id",
+        sqlite_where=text("failing_since IS NOT NULL"),
+        postgresql_where=text("failing_since IS NOT NULL"),
+    ),
 )
 
 # A lease is a `run_at` that lies ahead and a token that fences off who lost it.
@@ -142,6 +149,12 @@ job = Table(
     Column("run_at", At, nullable=False),
     Column("token", String),
     Index("job_due", "run_at"),
+    Index(
+        "job_leased",
+        "kind",
+        sqlite_where=text("token IS NOT NULL"),
+        postgresql_where=text("token IS NOT NULL"),
+    ),
 )
 
 alert = Table(
@@ -299,12 +312,15 @@ subscription = Table(
     Index("subscription_of", "workspace_id", "created_at", "id"),
 )
 
+# With the number of the subscription's log: what goes to all that deliver a dataset goes to their
+# logs in order, without a look at their ids.
 membership = Table(
     "membership",
     metadata,
     Column("subscription_id", String, primary_key=True),
     Column("dataset_id", String, primary_key=True),
-    Index("membership_of", "dataset_id", "subscription_id"),
+    Column("log", Integer, nullable=False),
+    Index("membership_of", "dataset_id", "log"),
     sqlite_with_rowid=False,
 )
 

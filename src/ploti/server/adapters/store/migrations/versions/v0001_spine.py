@@ -125,6 +125,13 @@ def _datasets() -> None:
         _number("released_again", null=True),
         _number("looked_back"),
     )
+    op.create_index(
+        "dataset_failing",
+        "dataset",
+        ["failing_since", "id"],
+        sqlite_where=sa.text("failing_since IS NOT NULL"),
+        postgresql_where=sa.text("failing_since IS NOT NULL"),
+    )
     op.create_table(
         "job",
         _word("kind", key=True),
@@ -133,6 +140,13 @@ def _datasets() -> None:
         _word("token", null=True),
     )
     op.create_index("job_due", "job", ["run_at"])
+    op.create_index(
+        "job_leased",
+        "job",
+        ["kind"],
+        sqlite_where=sa.text("token IS NOT NULL"),
+        postgresql_where=sa.text("token IS NOT NULL"),
+    )
     op.create_table(
         "alert",
         _word("id", key=True),
@@ -272,9 +286,10 @@ def _subscriptions() -> None:
         "membership",
         _word("subscription_id", key=True),
         _word("dataset_id", key=True),
+        _number("log"),
         sqlite_with_rowid=False,
     )
-    op.create_index("membership_of", "membership", ["dataset_id", "subscription_id"])
+    op.create_index("membership_of", "membership", ["dataset_id", "log"])
 
 
 def _logs() -> None:
