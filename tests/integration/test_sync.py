@@ -115,6 +115,17 @@ def test_a_minor_change_alters_the_table_in_place_and_keeps_what_its_owner_added
     assert all(each.matches for each in verify(feed, synced.destination(file)).datasets)
 
 
+def test_a_new_column_is_there_before_its_version_is_held(feed: FakeFeed, file: Path) -> None:
+    """R-138, R-140: only the changes make it so, and they cannot be had."""
+    synced.sync(feed, file)
+    feed.release(PERMITS, WIDER, rows(a=1, b=2) | {"rec_c": {"floors": 2}})
+    feed.page_size = 1
+    feed.refuse = refuse_all(of=PERMITS, by=InternalError("broken"))
+    assert synced.sync(feed, file).behind == [PERMITS]
+    assert synced.query(file, "SELECT floors FROM permits") == [(None,), (None,)]
+    assert synced.held(file)[PERMITS] == (1, "needs_load")
+
+
 def test_a_minor_change_without_a_changed_record_is_a_version_too(
     feed: FakeFeed, file: Path
 ) -> None:
