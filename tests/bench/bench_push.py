@@ -146,7 +146,7 @@ def run_build(table: str, source: str, folder: str, base: str) -> None:
         (CsvReader, "read", "structure of the CSV"),
         (duck.DuckEngine, "keep", "read, type, hash, keep"),
         (duck.DuckEngine, "run", "match and diff"),
-        (duck.DuckEngine, "match", "proof of the keys"),
+        (duck.DuckEngine, "match", "shared keys, proof of the keys"),
         (duck.DuckEngine, "rows", "looks (types, key, counts)"),
         (duck, "write_first", "sort, write"),
         (duck.DuckEngine, "write_next", "walk, write"),

@@ -19,6 +19,9 @@ from ploti.server.build.shape import Shape, base_hashed, base_value
 DIFF = "diff"
 """The table of what differs: `base_pos` and `new_pos`, rows in the base and in the shaped table."""
 
+SHARED = "shared_keys"
+"""The table of the hashes `kh` of keys that several rows of one side have."""
+
 Box = tuple[float, float, float, float]
 """Least x and y, greatest x and y."""
 
@@ -35,21 +38,34 @@ def snapshot_relation(path: str) -> str:
 
 def diff_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str:
     """The statement that makes the table `DIFF`; both relations must give `file_row_number`."""
-    known = {column.name: column for column in base.columns}
-    keys = ", ".join(base_value(known[name], shape.named_types[name]) for name in shape.key)
-    hashed = ", ".join(base_hashed(shape, base))
-    near = nearness(shape, base)
-    base_rows = (
-        f"SELECT hash({keys}) AS kh, hash({hashed}) AS ch, file_row_number AS pos{near.base}"
-        f" FROM {snapshot}"
-    )
-    state_rows = f"SELECT kh, ch, file_row_number AS pos{near.state} FROM {shaped}"
     differing = (
-        f"SELECT base.pos AS base_pos, state.pos AS new_pos FROM ({base_rows}) AS base"
-        f" FULL JOIN ({state_rows}) AS state ON base.kh = state.kh"
-        f" WHERE base.ch IS DISTINCT FROM state.ch{near.apart}"
+        f"SELECT base.pos AS base_pos, state.pos AS new_pos"
+        f" FROM ({base_rows(snapshot, shape, base)}) AS base"
+        f" FULL JOIN ({state_rows(shaped, shape, base)}) AS state ON base.kh = state.kh"
+        f" WHERE base.ch IS DISTINCT FROM state.ch{nearness(shape, base).apart}"
     )
     return f"CREATE OR REPLACE TABLE {DIFF} AS {differing}"
+
+
+def base_rows(snapshot: str, shape: Shape, base: Schema) -> str:
+    """SQL of the base's narrow rows: `kh`, `ch`, `pos`, and what is compared by its difference."""
+    hashed = ", ".join(base_hashed(shape, base))
+    return (
+        f"SELECT {key_hash(shape, base)} AS kh, hash({hashed}) AS ch, file_row_number AS pos"
+        f"{nearness(shape, base).base} FROM {snapshot}"
+    )
+
+
+def state_rows(shaped: str, shape: Shape, base: Schema) -> str:
+    """SQL of the state's narrow rows, as `base_rows` gives the base's."""
+    return f"SELECT kh, ch, file_row_number AS pos{nearness(shape, base).state} FROM {shaped}"
+
+
+def key_hash(shape: Shape, base: Schema) -> str:
+    """SQL of the hash of a base row's key, equal to the state's `kh` where the keys are."""
+    known = {column.name: column for column in base.columns}
+    keys = ", ".join(base_value(known[name], shape.named_types[name]) for name in shape.key)
+    return f"hash({keys})"
 
 
 class Nearness(NamedTuple):
@@ -152,19 +168,27 @@ def named_fields(shape: Shape) -> str:
     return ", ".join(f"{field} AS {identifier(name)}" for name, field in shape.fields.items())
 
 
+def shared_keys_sql(shaped: str) -> str:
+    """The statement that makes the table `SHARED` of the keys that several rows of a state have."""
+    return f"CREATE OR REPLACE TABLE {SHARED} AS {more_than_once(shaped)}"
+
+
+def more_than_once(rows: str) -> str:
+    """SQL of the hashes `kh` that are in a relation more than once."""
+    return f"SELECT kh FROM {rows} GROUP BY kh HAVING count(*) > 1"
+
+
 def key_faults_sql(shaped: str, shape: Shape) -> tuple[str, str]:
     """SQL of the rows whose key has a null; and SQL of repeated keys: text, rows, keys in all.
 
-    The second gives a few examples. Its groups are those of equal hashes first, so that only rows
-    under suspicion are compared as text.
+    The second gives a few examples, and compares only rows under suspicion, by `SHARED`, as text.
     """
     null = " OR ".join(f"{field} IS NULL" for field in shape.key_fields)
     keys = ", ".join(shape.key_fields)
     shown = " || ' ' || ".join(f"{field}::VARCHAR" for field in shape.key_fields)
-    suspects = f"SELECT kh FROM {shaped} GROUP BY kh HAVING count(*) > 1"
     repeated = (
         f"SELECT {shown} AS shown, count(*) AS rows, count(*) OVER () AS keys FROM {shaped}"
-        f" WHERE kh IN ({suspects}) AND NOT ({null})"
+        f" WHERE kh IN (FROM {SHARED}) AND NOT ({null})"
         f" GROUP BY {keys} HAVING count(*) > 1 ORDER BY rows DESC, shown LIMIT {_EXAMPLES}"
     )
     return f"SELECT count(*) FROM {shaped} WHERE {null}", repeated

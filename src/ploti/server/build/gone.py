@@ -21,6 +21,9 @@ from ploti.server.build.shape import Shape
 REMOVED_IN = "_ploti_removed_in"
 ROW = "_ploti_row"
 GONE_FILE = "gone.parquet"
+SHARED_IDS = "shared_ids"
+"""The table of removed records whose key does not tell which of them may come back."""
+
 _ROW_TYPE = "MAP(VARCHAR, VARCHAR)"
 
 
@@ -87,8 +90,8 @@ def removed_sql(
     )
 
 
-def shared_ids(base: Base, *, key: Sequence[str], table: str, whole_keys: bool) -> str:
-    """A relation of the ids in such a table whose key does not tell which record may come back.
+def shared_ids_sql(base: Base, *, key: Sequence[str], table: str, whole_keys: bool) -> str:
+    """The statement that makes a table of the ids in such a table whose key does not tell which.
 
     With `whole_keys` no other record of the base has the keys of the removed ones.
     """
@@ -98,28 +101,32 @@ def shared_ids(base: Base, *, key: Sequence[str], table: str, whole_keys: bool) 
         types = {column.name: column.type for column in base.schema.columns}
         as_text = _named({k: _text(types[k], k) for k in key})
         named = ", ".join(f"{sql} AS {name}" for name, sql in as_text)
-        repeated = f"SELECT {names} FROM {snapshot_relation(base.snapshot)} GROUP BY ALL"
-        shared.append(f"SELECT {named} FROM ({repeated} HAVING count(*) > 1)")
+        shared.append(
+            f"SELECT {names} FROM (SELECT {named} FROM {snapshot_relation(base.snapshot)})"
+            f" SEMI JOIN {table} USING ({names}) GROUP BY ALL HAVING count(*) > 1"
+        )
     if base.gone is not None and list(key) == base.schema.key_columns:
         shared.append(f"SELECT {names} FROM read_parquet({literal(base.gone)})")
     keys = " UNION ALL ".join(shared)
-    return f"(SELECT {RECORD_ID} FROM {table} SEMI JOIN ({keys}) USING ({names}))"
+    return (
+        f"CREATE OR REPLACE TABLE {SHARED_IDS} AS"
+        f" SELECT {RECORD_ID} FROM {table} SEMI JOIN ({keys}) USING ({names})"
+    )
 
 
-def first_sql(ids: str) -> str:
-    """SQL of the first of them that is found; of no row where there is none."""
-    return f"SELECT {RECORD_ID} FROM {ids} LIMIT 1"
+ANY_SHARED_SQL = f"SELECT count(*) > 0 FROM {SHARED_IDS}"
+"""SQL of whether there are such ids."""
 
 
-def rows_told_sql(base: Base, ids: str, *, key: Sequence[str], table: str) -> str:
-    """The statement that makes the table anew, with what else the records of these ids had."""
+def rows_told_sql(base: Base, *, key: Sequence[str], table: str) -> str:
+    """The statement that makes the table anew, with what else the records in `SHARED_IDS` had."""
     others = {c.name: _text(c.type, c.name) for c in base.schema.columns if c.name not in key}
     row = f"MAP {{{', '.join(f'{literal(name)}: {sql}' for name, sql in others.items())}}}"
     return (
         f"CREATE OR REPLACE TABLE {table} AS SELECT removed.* REPLACE (told.{ROW} AS {ROW})"
         f" FROM {table} AS removed LEFT JOIN (SELECT {RECORD_ID}, {row}::{_ROW_TYPE} AS {ROW}"
-        f" FROM {snapshot_relation(base.snapshot)} SEMI JOIN {ids} USING ({RECORD_ID})) AS told"
-        f" USING ({RECORD_ID})"
+        f" FROM {snapshot_relation(base.snapshot)} SEMI JOIN {SHARED_IDS} USING ({RECORD_ID}))"
+        f" AS told USING ({RECORD_ID})"
     )
 
 

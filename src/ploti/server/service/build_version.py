@@ -64,7 +64,7 @@ def build_version(order: BuildOrder, *, readers: Sequence[Reader], engine: Engin
     try:
         state = shape_state(order, readers=readers, engine=engine)
         engine.telling.begin(BuildStage.MATCHING, rows=state.kept.rows)
-        work = _Work(state=state, order=order, engine=engine, fault=_key_fault(state, engine))
+        work = _Work(state=state, order=order, engine=engine, fault=find_key_fault(state, engine))
         return _first(work) if order.base is None else _next(work, order.base)
     except SourceError as error:
         return Broken(detail=error.detail)
@@ -99,9 +99,11 @@ class _Work(NamedTuple):
         return diff.ordered_sql(rows, shape, box=box, unique=self.fault is None)
 
 
-def _key_fault(state: State, engine: Engine) -> KeyFault | None:
+def find_key_fault(state: State, engine: Engine) -> KeyFault | None:
+    """The fault of a state's key; its repeated keys are in the table `SHARED` then."""
     if not state.shape.key:
         return None
+    engine.run(diff.shared_keys_sql(state.kept.relation))
     nulls, repeated = diff.key_faults_sql(state.kept.relation, state.shape)
     null_rows = cast("int", engine.rows(nulls)[0][0])
     found = cast("list[tuple[str, int, int]]", engine.rows(repeated))

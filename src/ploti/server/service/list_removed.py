@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from ploti.server.build.candidate import Base, BuiltFile, FileRole
 from ploti.server.build.gone import (
+    ANY_SHARED_SQL,
     GONE_FILE,
     Gone,
-    first_sql,
     gone_sql,
     removed_sql,
     rows_told_sql,
-    shared_ids,
+    shared_ids_sql,
 )
 from ploti.server.ports.building import Engine
 
@@ -36,9 +36,10 @@ def list_removed(
     if made is None:
         return None
     engine.run(made)
-    ids = shared_ids(base, key=key, table=table, whole_keys=whole_keys)
-    if len(base.schema.columns) > len(key) and engine.rows(first_sql(ids)):
-        engine.run(rows_told_sql(base, ids, key=key, table=table))
+    engine.run(shared_ids_sql(base, key=key, table=table, whole_keys=whole_keys))
+    ((shared,),) = engine.rows(ANY_SHARED_SQL)
+    if len(base.schema.columns) > len(key) and shared:
+        engine.run(rows_told_sql(base, key=key, table=table))
     return table
 
 

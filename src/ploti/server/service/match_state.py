@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, cast
 
+from msgspec.structs import replace
+
 from ploti.model.admin import Finding
 from ploti.model.version import Counts
 from ploti.server.build import diff
@@ -16,6 +18,7 @@ from ploti.server.build.gone import (
     returns_by_links_sql,
 )
 from ploti.server.build.limits import Limit
+from ploti.server.build.matching import shared_keys
 from ploti.server.build.matching.differences import (
     changed_sample_sql,
     differences_sql,
@@ -23,8 +26,9 @@ from ploti.server.build.matching.differences import (
     question_of,
     sample_keys_sql,
 )
+from ploti.server.build.matching.key_match import link_returned
 from ploti.server.build.matching.links import begin
-from ploti.server.build.matching.match import keys_need_proof, keys_suffice, match_beyond
+from ploti.server.build.matching.match import enough_moved, keys_need_proof, match_beyond
 from ploti.server.build.matching.proof import prove, prove_by_changed
 from ploti.server.build.matching.question import (
     Budget,
@@ -33,6 +37,7 @@ from ploti.server.build.matching.question import (
     Question,
     Report,
 )
+from ploti.server.build.matching.repeated_keys import link_repeated_keys
 from ploti.server.build.shape import Shape
 from ploti.server.ports.building import Engine
 from ploti.server.release.matched import matching_findings
@@ -76,11 +81,18 @@ class Sides(NamedTuple):
     @property
     def question(self) -> Question:
         """What the matching is asked."""
-        types = self.state.shape.named_types
+        shaped, snapshot, _ = self.tables
+        return self.question_of(shaped, snapshot)
+
+    def question_of(self, shaped: str, snapshot: str) -> Question:
+        """What the matching of some rows of either side is asked."""
+        shape = self.state.shape
         return question_of(
-            *self.tables,
+            shaped,
+            snapshot,
+            shape,
             base=self.base.schema,
-            gone=self.gone.typed(types) if self.gone else None,
+            gone=self.gone.typed(shape.named_types) if self.gone else None,
             continuation=self.continuation,
             budget=Budget(pairs=None) if self.lifted is Limit.PAIRS else None,
         )
@@ -89,11 +101,50 @@ class Sides(NamedTuple):
 def match_state(sides: Sides, engine: Engine, *, fault: KeyFault | None) -> Matched:
     """Match a state to its base; leave what differs in `DIFF`, what came back in `RETURNED`."""
     try:
-        if fault is None and _keys_tell(sides, engine) and _returns_are_clear(sides, engine):
-            return Matched()
-        return _match(sides, engine)
+        return _match_by_key(sides, engine, shared=fault is not None) or _match(sides, engine)
     except OverBudget as error:
         return Matched(unmatched=str(error), limit=error.limit)
+
+
+def _match_by_key(sides: Sides, engine: Engine, *, shared: bool) -> Matched | None:
+    """Match by keys alone, which may be `shared` by rows of the state; None where it takes more."""
+    state, base = sides.state, sides.base
+    if not state.shape.key or list(state.shape.key) != base.schema.key_columns:
+        return None
+    if shared:
+        return _match_shared(sides, engine)
+    engine.run(diff.diff_sql(*sides.tables, base=base.schema))
+    counts = count_differences(engine)
+    if state.kept.rows - base.row_count != counts.added - counts.removed:
+        # Rows of the base share a key: the join counts wrong.
+        return _match_shared(sides, engine)
+    pairs = base.row_count - counts.removed
+    told = _keys_tell(sides, engine, counts=counts, pairs=pairs, changed=diff.DIFF)
+    return Matched() if told and _returns_are_clear(sides, engine) else None
+
+
+def _match_shared(sides: Sides, engine: Engine) -> Matched | None:
+    """Match by keys that several rows have, these rows told apart; None where it takes more."""
+    base, (shaped, snapshot, shape) = sides.base.schema, sides.tables
+    with engine.matching() as run:
+        run(shared_keys.share_base_keys_sql(snapshot, shape, base=base))
+        run(shared_keys.join_sql(*sides.tables, base=base))
+    added, changed, removed, left = cast("tuple[int, ...]", engine.rows(shared_keys.COUNTS_SQL)[0])
+    counts = Counts(added=added, changed=changed, removed=removed)
+    pairs = sides.base.row_count - left
+    if not _keys_tell(sides, engine, counts=counts, pairs=pairs, changed=shared_keys.CHANGED):
+        return None
+    with engine.matching() as run:
+        begin(run)
+        left_over = sides.question_of(
+            shared_keys.left_of_state(shaped), shared_keys.left_of_base(snapshot)
+        )
+        link_repeated_keys(run, left_over)
+        if sides.gone:
+            link_returned(run, replace(left_over, base=sides.question.base))
+    engine.run(shared_keys.differences_sql(snapshot, shape, base=base))
+    engine.run(returns_by_links_sql())
+    return Matched(same_keys=False)
 
 
 def _returns_are_clear(sides: Sides, engine: Engine) -> bool:
@@ -105,30 +156,25 @@ def _returns_are_clear(sides: Sides, engine: Engine) -> bool:
     return bool(engine.rows(RETURNS_CLEAR_SQL)[0][0])
 
 
-def _keys_tell(sides: Sides, engine: Engine) -> bool:
-    """Whether a plain join by the key, which leaves `DIFF`, has said all that there is to say."""
-    state, base = sides.state, sides.base
-    if not state.shape.key or list(state.shape.key) != base.schema.key_columns:
+def _keys_tell(sides: Sides, engine: Engine, *, counts: Counts, pairs: int, changed: str) -> bool:
+    """Whether nothing is left to ask but the keys, by which there are so many `pairs`.
+
+    Where many `changed`, a sample of them must show that equal keys still mean the same record.
+    """
+    rows = sides.base.row_count
+    if enough_moved(counts, base_rows=rows, continuation=sides.continuation):
         return False
-    engine.run(diff.diff_sql(*sides.tables, base=base.schema))
-    counts = count_differences(engine)
-    off = sides.continuation is Continuation.OFF
-    return keys_suffice(
-        counts, base_rows=base.row_count, new_rows=state.kept.rows, off=off
-    ) and _keys_hold(sides, engine, counts=counts)
-
-
-def _keys_hold(sides: Sides, engine: Engine, *, counts: Counts) -> bool:
-    """Whether equal keys still mean the same record, by a sample of them where many changed."""
-    if not keys_need_proof(counts, base_rows=sides.base.row_count):
+    if not keys_need_proof(counts, base_rows=rows):
         return True
     with engine.matching() as run:
         begin(run)
-        pairs = sides.base.row_count - counts.removed
         if counts.changed * 2 <= pairs:
-            proof = prove_by_changed(run, sides.question, positions=changed_sample_sql())
+            positions = changed_sample_sql(changed)
+            proof = prove_by_changed(run, sides.question, positions=positions)
             if proof is not None:
                 return not proof.dealt_anew
+        if changed != diff.DIFF:
+            return False
         run(sample_keys_sql(*sides.tables, base=sides.base.schema))
         return not prove(run, sides.question, pairs="match_links").dealt_anew
 

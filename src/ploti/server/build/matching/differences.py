@@ -95,13 +95,14 @@ def sample_keys_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -
     )
 
 
-def changed_sample_sql() -> str:
-    """A query of the positions of a sample of the changed rows.
+def changed_sample_sql(changed: str) -> str:
+    """A query of the positions of a sample of the changed rows, a relation like `DIFF`.
 
     It takes stretches of rows, chosen by a hash, so that the rest of the file is passed over.
     """
     return (
-        f"SELECT new_pos AS position FROM {DIFF} WHERE base_pos IS NOT NULL AND new_pos IS NOT NULL"
+        f"SELECT new_pos AS position FROM {changed}"
+        " WHERE base_pos IS NOT NULL AND new_pos IS NOT NULL"
         f" ORDER BY hash(new_pos // {_STRETCH}), new_pos LIMIT {SAMPLE}"
     )
 

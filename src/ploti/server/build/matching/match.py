@@ -81,16 +81,12 @@ def match_rest(run: Run, question: Question) -> tuple[Template | None, Gate | No
     return template, *link_continuations(run, question)
 
 
-def keys_suffice(counts: Counts, *, base_rows: int, new_rows: int, off: bool) -> bool:
-    """Whether a plain join by a key that is there once in the new rows has said all.
-
-    Not where the base has a key twice (the join then counts wrong), and, unless continuation is
-    `off`, where enough went and came.
-    """
-    least = max(LEAST_LEFT, LEAST_SHARE * base_rows)
-    if new_rows - base_rows != counts.added - counts.removed:
+def enough_moved(counts: Counts, *, base_rows: int, continuation: Continuation) -> bool:
+    """Whether so many records went and came that more than the keys is looked at."""
+    if continuation is Continuation.OFF:
         return False
-    return off or counts.removed < least or counts.added < LEAST_LEFT
+    least = max(LEAST_LEFT, LEAST_SHARE * base_rows)
+    return counts.removed >= least and counts.added >= LEAST_LEFT
 
 
 def keys_need_proof(counts: Counts, *, base_rows: int) -> bool:
@@ -106,13 +102,11 @@ def runs_beyond(run: Run, question: Question, *, trusted: bool) -> bool:
     """
     if not trusted:
         return True
-    if question.continuation is Continuation.OFF:
-        return False
     base = rows_of(run, question.base)
-    returned = f"stage = '{Stage.RETURNED}'"
-    kept = count(run, f"SELECT count(*) FROM match_links WHERE NOT {returned}")
+    kept = count(run, f"SELECT count(*) FROM match_links WHERE NOT stage = '{Stage.RETURNED}'")
     came = rows_of(run, question.new) - rows_of(run, "match_links")
-    return base - kept >= max(LEAST_LEFT, LEAST_SHARE * base) and came >= LEAST_LEFT
+    moved = Counts(added=came, changed=0, removed=base - kept)
+    return enough_moved(moved, base_rows=base, continuation=question.continuation)
 
 
 def _proved(run: Run, question: Question) -> Proof | None:

@@ -1,0 +1,104 @@
+"""How a state with keys that several rows have is matched, without a look at its other rows.
+
+Both sides are joined by the keys that neither has more than once. What these leave are the rows
+that came and went, and those of the table `SHARED`: few where few keys are shared. The state is the
+shaped table, the base its snapshot; both give `file_row_number`.
+"""
+
+from __future__ import annotations
+
+from ploti.model.columns import RECORD_ID
+from ploti.model.schema import Schema
+from ploti.server.build.diff import (
+    DIFF,
+    SHARED,
+    base_rows,
+    key_hash,
+    more_than_once,
+    nearness,
+    state_rows,
+)
+from ploti.server.build.shape import Shape, recast
+
+_JOINED = "joined_by_key"
+"""The table of rows that differ or have no partner, as `base` and `state`; those of shared keys
+have none."""
+
+
+def share_base_keys_sql(snapshot: str, shape: Shape, *, base: Schema) -> str:
+    """The statement that puts the keys into `SHARED` that several rows of the base have."""
+    keys = f"(SELECT {key_hash(shape, base)} AS kh FROM {snapshot})"
+    return f"INSERT INTO {SHARED} {more_than_once(keys)} EXCEPT FROM {SHARED}"
+
+
+def join_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str:
+    """The statement that joins both sides by the keys that neither has more than once.
+
+    Where the hash of a row tells all that is compared, equal rows of a shared key, by count and in
+    order, are untouched and left out too.
+    """
+    single = f"CASE WHEN kh NOT IN (FROM {SHARED}) THEN kh END AS single"
+    joined = (
+        f"SELECT base, state, coalesce(base.kh, state.kh) AS kh, coalesce(base.ch, state.ch) AS ch"
+        f" FROM (SELECT *, {single} FROM ({base_rows(snapshot, shape, base)})) AS base"
+        f" FULL JOIN ({state_rows(shaped, shape, base)}) AS state ON base.single = state.kh"
+        f" WHERE base.ch IS DISTINCT FROM state.ch{nearness(shape, base).apart}"
+    )
+    if not shape.unhashed and recast(shape, base) is None:
+        order = "PARTITION BY kh, ch, base.pos IS NULL ORDER BY coalesce(base.pos, state.pos)"
+        joined = (
+            f"FROM (SELECT *, row_number() OVER ({order}) AS place FROM ({joined}))"
+            " QUALIFY count(*) OVER (PARTITION BY kh, ch, place) = 1"
+        )
+    return f"CREATE OR REPLACE TABLE {_JOINED} AS SELECT base, state FROM ({joined})"
+
+
+COUNTS_SQL = f"""
+    SELECT coalesce(sum(came) FILTER (came > 0), 0)::BIGINT,
+        (SELECT count(*) FROM {_JOINED} WHERE base.pos IS NOT NULL AND state.pos IS NOT NULL),
+        coalesce(-sum(came) FILTER (came < 0), 0)::BIGINT,
+        coalesce(sum(old), 0)::BIGINT
+    FROM (
+        SELECT count(state.pos) - count(base.pos) AS came, count(base.pos) AS old
+        FROM {_JOINED} WHERE base.pos IS NULL OR state.pos IS NULL
+        GROUP BY coalesce(base.kh, state.kh)
+    )
+"""
+"""SQL of one row: records that come once the shared keys are matched too, those of single keys that
+change, those that go; and the base's rows without a partner so far."""
+
+CHANGED = (
+    f"(SELECT base.pos AS base_pos, state.pos AS new_pos FROM {_JOINED}"
+    " WHERE base.pos IS NOT NULL AND state.pos IS NOT NULL)"
+)
+"""The rows of single keys that changed, as `DIFF` has them."""
+
+
+def left_of_base(snapshot: str) -> str:
+    """The base's rows of shared keys, as a relation like the snapshot."""
+    places = f"base.pos AS file_row_number FROM {_JOINED} WHERE base.kh IN (FROM {SHARED})"
+    return f"(FROM {snapshot} SEMI JOIN (SELECT {places}) USING (file_row_number))"
+
+
+def left_of_state(shaped: str) -> str:
+    """The state's rows without a partner so far, as a relation like the shaped table."""
+    places = f"state.pos AS file_row_number FROM {_JOINED} WHERE base.pos IS NULL"
+    return f"(FROM {shaped} SEMI JOIN (SELECT {places}) USING (file_row_number))"
+
+
+def differences_sql(snapshot: str, shape: Shape, *, base: Schema) -> str:
+    """The statement that makes the table of what differs, by single keys and then by the links."""
+    old = (
+        f"SELECT base.*, held.{RECORD_ID} AS id FROM {_JOINED} JOIN {snapshot} AS held"
+        " ON base.pos = held.file_row_number WHERE state.pos IS NULL"
+    )
+    new = (
+        f"SELECT state.*, record_id AS id FROM {_JOINED} LEFT JOIN match_links"
+        " ON state.pos = position WHERE base.pos IS NULL"
+    )
+    return (
+        f"CREATE OR REPLACE TABLE {DIFF} AS FROM {CHANGED} UNION ALL"
+        f" SELECT base.pos AS base_pos, state.pos AS new_pos FROM ({old}) AS base"
+        f" FULL JOIN ({new}) AS state ON base.id = state.id"
+        f" WHERE base.ch IS DISTINCT FROM state.ch{nearness(shape, base).apart}"
+    )
