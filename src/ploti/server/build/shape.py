@@ -1,7 +1,8 @@
 """Stage: a source's state in its final types, as SQL.
 
 The shaped table has a column `c0`, `c1`, … for each column, `g` for the geometry as WKB, `kh` and
-`ch`, which are hashes of the key and of all columns, and masks of the texts that did not fit.
+`ch`, which are hashes of the key and of all columns, masks of the texts that did not fit, and with
+them `misfits`, a list of texts.
 Types are tried while reading and proved by the masks, so that a right guess reads once.
 """
 
@@ -18,7 +19,7 @@ from ploti.server.build import texts
 from ploti.server.build.columns import PlannedColumn, find_column
 from ploti.server.build.names import GEOMETRY
 from ploti.server.sources.declaration import Declaration
-from ploti.server.sources.raw import RawGeometry, RawTable
+from ploti.server.sources.raw import RawGeometry, RawKind, RawTable
 from ploti.server.sources.reference_systems import one_name
 
 SAMPLES = (1_000, 20_000)
@@ -189,11 +190,45 @@ def shape_sql(relation: str, shape: Shape, *, base: Schema | None) -> str:
     ]
     if shape.geometry:
         values += [f"{shape.geometry.wkb} AS g", f"{shape.geometry.faulty} AS faulty"]
-    values += [f"{mask} AS m{number}" for number, mask in enumerate(_masks(shape))]
-    hashes = [f"hash({', '.join(hashed_fields(shape, base))}) AS ch"]
-    if shape.key:
-        hashes.append(f"hash({', '.join(shape.key_fields)}) AS kh")
-    return f"SELECT *, {', '.join(hashes)} FROM (SELECT {', '.join(values)} FROM {relation})"
+    masks = _masks(shape)
+    values += [f"{mask} AS m{number}" for number, mask in enumerate(masks)]
+    kept = {f"t{number}": column for number, column in enumerate(keeps_texts(shape))}
+    values += [f"{identifier(column.field)} AS {name}" for name, column in kept.items()]
+    given = f"SELECT {', '.join(values)} FROM {relation}"
+    fields = [*hashes(shape, base)]
+    if not kept:
+        return f"SELECT *, {', '.join(fields)} FROM ({given})"
+    misfit = " OR ".join(f"m{number} <> 0" for number in range(len(masks)))
+    fields.append(f"CASE WHEN {misfit} THEN [{', '.join(kept)}] END AS misfits")
+    return f"SELECT * EXCLUDE ({', '.join(kept)}), {', '.join(fields)} FROM ({given})"
+
+
+def hashes(shape: Shape, base: Schema | None) -> list[str]:
+    """SQL of the hash of a shaped row, and of its key's."""
+    return [
+        f"hash({', '.join(hashed_fields(shape, base))}) AS ch",
+        *([f"hash({', '.join(shape.key_fields)}) AS kh"] if shape.key else []),
+    ]
+
+
+def keeps_texts(shape: Shape) -> list[PlannedColumn]:
+    """The columns whose texts the shaped table keeps in the rows where one did not fit."""
+    return [
+        column
+        for column in shape.columns
+        if not column.fixed and any(tells_texts(column, wider) for wider in column.types[1:])
+    ]
+
+
+def tells_texts(column: PlannedColumn, wider: str) -> bool:
+    """Whether a value of the column's type tells what its text is in a wider one.
+
+    Doubles tell whole numbers of few digits; text is told where one form alone was found.
+    """
+    if wider == "float64":
+        return column.type == "int64"
+    found = column.kind in {RawKind.TEXT, RawKind.STRING} and not column.settled
+    return wider == "string" and found and column.type in {"int64", "boolean", "date"}
 
 
 def _masks(shape: Shape) -> list[str]:

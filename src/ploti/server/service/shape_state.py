@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from ploti.errors import SourceError
 from ploti.model.admin import BuildStage, Finding
 from ploti.model.schema import Schema
-from ploti.server.build import diff, shape
+from ploti.server.build import diff, retyping, shape
 from ploti.server.build.candidate import Base, BuildOrder
 from ploti.server.build.cleaning import clean, emptied
 from ploti.server.build.columns import (
@@ -23,6 +23,7 @@ from ploti.server.build.local_times import unclear_findings, unclear_sql
 from ploti.server.build.shape import Shape, ShapedGeometry
 from ploti.server.ports.building import Engine, Kept, RawTable, Reader
 from ploti.server.sources import formats
+from ploti.server.sources.declaration import check_format
 from ploti.server.sources.system_columns import without_system
 
 _AT_ONCE = 20
@@ -95,6 +96,8 @@ def _read(order: BuildOrder, readers: Sequence[Reader], engine: Engine) -> RawTa
         name=order.source_name,
         head=engine.head(order.source, formats.HEAD),
     )
+    if reader.format in formats.FORMATS:
+        check_format(order.declaration, reader.format)
     raw = reader.read(order.source, declaration=order.declaration, folder=order.folder)
     return without_system(raw, order.declaration)
 
@@ -157,29 +160,59 @@ def _keep(
     wrong = shape.misfits(planned, masks)
     if not wrong:
         return shape.without_empty(planned, nulls=kept.nulls, rows=rows), kept, faulty
-    wider = _widen(wrong, order.start, raw, engine)
-    shaped = planned._replace(columns=tuple(_replace(columns, wider)))
-    kept = engine.keep(shape.shape_sql(raw.relation, shaped, base=base), name="retyped")
+    wider = [_wider(column, order.start, raw, engine) for column in wrong]
+    if mended := _mend(planned, wrong, wider, kept, engine, base=base):
+        shaped, kept = mended
+    else:
+        wider = _look(wider, raw.relation, engine, rows=None)
+        shaped = planned._replace(columns=tuple(_replace(columns, wider)))
+        kept = engine.keep(shape.shape_sql(raw.relation, shaped, base=base), name="retyped")
     return shape.without_empty(shaped, nulls=kept.nulls, rows=rows), kept, faulty
 
 
-def _widen(
-    columns: Sequence[PlannedColumn], base: Base | None, raw: RawTable, engine: Engine
-) -> list[PlannedColumn]:
-    """The columns in the narrowest type that holds the values of both states."""
-    wider: list[PlannedColumn] = []
-    for column in columns:
-        if column.fixed:
-            unfit, example = engine.rows(shape.unfit_sql(raw.relation, column))[0]
-            raise SourceError(
-                f"the column {column.name} is declared {column.types[0]}, which {unfit} of its"
-                f" values are not, such as '{example}'"
-            )
-        types = column.types[1:]
-        if types[0] == "float64" and base and not _holds_base(column, base, engine):
-            types = types[1:]
-        wider.append(column._replace(types=types))
-    return _look(wider, raw.relation, engine, rows=None)
+def _wider(
+    column: PlannedColumn, base: Base | None, raw: RawTable, engine: Engine
+) -> PlannedColumn:
+    """A column with the types that may hold the values of both states, from the narrowest on."""
+    if column.fixed:
+        unfit, example = engine.rows(shape.unfit_sql(raw.relation, column))[0]
+        raise SourceError(
+            f"the column {column.name} is declared {column.types[0]}, which {unfit} of its"
+            f" values are not, such as '{example}'"
+        )
+    types = column.types[1:]
+    if types[0] == "float64" and base and not _holds_base(column, base, engine):
+        types = types[1:]
+    return column._replace(types=types)
+
+
+def _mend(
+    planned: Shape,
+    wrong: Sequence[PlannedColumn],
+    wider: Sequence[PlannedColumn],
+    kept: Kept,
+    engine: Engine,
+    *,
+    base: Schema | None,
+) -> tuple[Shape, Kept] | None:
+    """The kept table in wider types, by the texts kept with it; None where these do not tell."""
+    mending = retyping.plan_mending(kept.relation, planned, wrong, wider)
+    if mending is None:
+        return None
+    texts = f"(FROM {mending.texts} WHERE misfits IS NOT NULL)"
+    mending = mending._replace(wider=tuple(_look(mending.wider, texts, engine, rows=None)))
+    told = retyping.tell_all_sql(mending, planned)
+    all_told, *filled = engine.rows(told)[0] if told else (False,)
+    if not all_told:
+        return None
+    by_name = {column.name: column.types for column in mending.wider}
+    columns = [c._replace(types=by_name.get(c.name, c.types)) for c in planned.columns]
+    shaped = planned._replace(columns=tuple(columns))
+    nulls = dict(kept.nulls)
+    for column, count in zip(wrong, cast("list[int]", filled), strict=True):
+        nulls[planned.field(column.name)] -= count
+    relation = retyping.mended(mending, shaped, base=base)
+    return shaped, kept._replace(relation=relation, nulls=nulls)
 
 
 def _holds_base(column: PlannedColumn, base: Base, engine: Engine) -> bool:

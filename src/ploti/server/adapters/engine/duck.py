@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -255,9 +256,9 @@ def _connect(
     return connection
 
 
-def _count_nulls(found: pq.FileMetaData) -> dict[str, int]:
-    """The nulls of each column, as the statistics of its chunks have them."""
-    nulls = dict.fromkeys(found.schema.names, 0)
+def _count_nulls(found: pq.FileMetaData) -> Mapping[str, int]:
+    """The nulls of each column by its path, as the statistics of its chunks have them."""
+    nulls = Counter[str]()
     for group in range(found.num_row_groups):
         for number in range(found.num_columns):
             chunk = found.row_group(group).column(number)
