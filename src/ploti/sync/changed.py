@@ -197,7 +197,7 @@ def _emptied(dataset_id: DatasetId, version: int | None, reason: str) -> Emptied
 def _read(file: Path, dataset_id: DatasetId, version: int) -> Iterator[Changed]:
     """The rows of a changes file; those of a snapshot are all `added`."""
     try:
-        with pq.ParquetFile(file) as source:
+        with pq.ParquetFile(file, pre_buffer=False) as source:
             for batch in source.iter_batches(_BATCH):
                 for row in batch.to_pylist():
                     yield _row(row, dataset_id, version)

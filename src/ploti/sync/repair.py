@@ -126,7 +126,7 @@ def write_repair(
         TableError: The snapshot cannot be read.
     """
     try:
-        with pq.ParquetFile(snapshot) as source:
+        with pq.ParquetFile(snapshot, pre_buffer=False) as source:
             schema = _with_operations(source.schema_arrow)
             with pq.ParquetWriter(to, schema, compression="zstd") as writer:
                 gone = set(here)

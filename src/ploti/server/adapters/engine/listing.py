@@ -20,7 +20,7 @@ def write_lines(changes: Path, path: Path, *, schema: Schema) -> None:
     """Write each row of a changes file as `{"op", "change", "recordId", "record"}`."""
     writers = {column.name: _writer(column.type) for column in schema.columns}
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for batch in pq.ParquetFile(changes).iter_batches(1_000):
+        for batch in pq.ParquetFile(changes, pre_buffer=False).iter_batches(1_000):
             for row in batch.to_pylist():
                 file.write(_line(row, writers) + "\n")
 

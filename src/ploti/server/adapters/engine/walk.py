@@ -108,7 +108,7 @@ class Walk:
         self._folder = folder
         self._schema = schema
         self._version = version
-        self._base = pq.ParquetFile(step.base.snapshot)
+        self._base = pq.ParquetFile(step.base.snapshot, pre_buffer=False)
         self._touched = self._read_touched()
         self._changed = self._stream(step.changed)
         self._returned = self._stream(step.returned)

@@ -35,7 +35,7 @@ class ParquetReader:
 
     def read(self, path: str, *, declaration: Declaration, folder: str) -> RawTable:
         """Read the rows into `folder`."""
-        with _reason(), pq.ParquetFile(path, memory_map=False) as file:
+        with _reason(), pq.ParquetFile(path, memory_map=False, pre_buffer=False) as file:
             geometry = parquet_geometry(file)
             if geometry:
                 refuse_points(declaration)
