@@ -11,7 +11,7 @@ from tests.fakes.plans import ALL_OPEN
 from tests.fakes.world import PERMITS, ROADS, World, play, table
 
 from ploti.model.admin import AdminDataset, OutcomeKind, Status
-from ploti.model.ids import DatasetId
+from ploti.model.ids import DatasetId, HoldId
 from ploti.model.wire import Instant
 from ploti.server.ports.rows import JobKind
 from ploti.server.service.check_source import end_left_attempts
@@ -138,7 +138,10 @@ def test_without_an_interval_nothing_is_ever_stale_and_a_push_counts_as_a_check_
     run(story)
 
 
-def test_stale_waits_for_the_end_of_a_hold_s07(run: Play) -> None:
+@pytest.mark.parametrize("end", [World.release, World.discard])
+def test_stale_waits_for_the_end_of_a_hold_r079_s07(
+    run: Play, end: Callable[[World, HoldId], Awaitable[object]]
+) -> None:
     async def story(world: World) -> None:
         await declare(world)
         subscription = await world.subscribe()
@@ -150,7 +153,7 @@ def test_stale_waits_for_the_end_of_a_hold_s07(run: Play) -> None:
         pass_hours(world, 49)
         await work(world)
         assert (await world.told(subscription.id))[-1][0] == "delayed"
-        await world.discard(hold.id)
+        await end(world, hold.id)
         await work(world)
         assert (await world.told(subscription.id))[-1] == STALE
 
