@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +28,8 @@ def environment(**settings: str) -> dict[str, str]:
 class Server:
     """A server over `data`, started on a free port unless `flags` say another.
 
-    One whose own costs are measured is started `anew`: nothing of it is done before.
+    One whose own costs are measured is started `anew`: nothing of it is done before; so is one
+    that another `program` runs.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Server:
         *flags: str,
         settings: Mapping[str, str] | None = None,
         anew: bool = False,
+        program: Sequence[str] | None = None,
     ) -> None:
         self.data = data
         self.log_file = data.parent / f"{data.name}.log"
@@ -45,9 +47,13 @@ class Server:
         env = environment(**(UNLIMITED | dict(settings or {})))
         self.process: Process
         with self.log_file.open("a") as log:
-            if anew:
+            if anew or program:
                 self.process = subprocess.Popen(
-                    [*PLOTI, *arguments], stdout=subprocess.PIPE, stderr=log, text=True, env=env
+                    [*(program or PLOTI), *arguments],
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                    env=env,
                 )
             else:
                 self.process = Forked(arguments, env=env, stdout=subprocess.PIPE, stderr=log)
