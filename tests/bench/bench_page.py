@@ -1,20 +1,25 @@
 """What a page of 100 events costs the server, against equal bytes that it sends from memory.
 
-`python -m tests.bench.bench_page` prints CPU microseconds a request of each, and their ratio. The
-floor is /openapi.json of the same server, whose cost is scaled to the page's size by its own
-measured share per byte, which is small beside that per request. Rounds take turns with each other,
-so that other work on the machine falls on all of them.
+`python -m tests.bench.bench_page [postgres]` prints CPU microseconds a request of each, and their
+ratio; PostgreSQL's own processes are not counted. The floor is /openapi.json of the same server,
+whose cost is scaled to the page's size by its own measured share per byte, which is small beside
+that per request. Rounds take turns with each other, so that other work on the machine falls on all
+of them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import aiohttp
 from tests.e2e.serving import Server, served
+from tests.fakes import postgres
 
 EVENTS = 100
 REQUESTS = 1500
@@ -58,12 +63,23 @@ async def measure(server: Server, paths: dict[str, str]) -> dict[str, tuple[floa
     return found
 
 
+@contextmanager
+def serving(database: list[str]) -> Iterator[Server]:
+    """A server over the database of its folder, or over one of PostgreSQL."""
+    with tempfile.TemporaryDirectory() as folder:
+        if database == ["postgres"]:
+            with postgres.running() as cluster, cluster.database() as url:
+                settings = {"PLOTI_DATABASE_URL": url, "PLOTI_SECRET_KEYS": "k" * 32}
+                with served(Path(folder), anew=True, **UNBOUND, **settings) as server:
+                    yield server
+        else:
+            with served(Path(folder), anew=True, **UNBOUND) as server:
+                yield server
+
+
 def main() -> None:
     """Fill a log, measure all and print."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        served(Path(folder), anew=True, **UNBOUND) as server,
-    ):
+    with serving(sys.argv[1:]) as server:
         for number in range(EVENTS):
             server.declare(f"ds_{number}")
         log = server.subscribe(*(f"ds_{number}" for number in range(EVENTS)))

@@ -27,7 +27,7 @@ from ploti.server.ports.store import Transaction
 from ploti.server.service.authenticate import authenticate
 from ploti.server.service.change_subscription import create_subscription
 from ploti.server.service.change_webhook import create_webhook, resume_webhook
-from ploti.server.service.deliver_due import Delivering, claim_lanes, deliver_due
+from ploti.server.service.deliver_due import Delivering, claim_lanes, deliver_due, load_lanes
 from ploti.server.service.read_webhooks import find_webhook, get_webhook, list_deliveries
 from ploti.server.service.record_outcomes import Outcomes
 from ploti.server.service.send_ping import send_ping
@@ -139,7 +139,8 @@ class Lanes:
         """One turn of every lane with something due; how many there were."""
         claims = await claim_lanes(self.parts, free=64, free_for_slow=64, busy=())
         outcomes = Outcomes(self.store)
-        await asyncio.gather(*(deliver_due(self.parts, claim, outcomes) for claim, _ in claims))
+        lanes = await load_lanes(self.parts, [claim for claim, _ in claims])
+        await asyncio.gather(*(deliver_due(self.parts, *lane, outcomes) for lane in lanes))
         return len(claims)
 
     async def drain(self) -> None:

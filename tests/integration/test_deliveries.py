@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -349,6 +350,23 @@ def test_r157_a_crash_repeats_the_delivery_under_the_same_id(tmp_path: Path) -> 
 
 async def fail(work: object) -> None:
     raise Died
+
+
+def test_a_lane_that_cannot_be_read_keeps_none_of_the_others_back(tmp_path: Path) -> None:
+    async def story(lanes: Lanes) -> None:
+        async with receiving() as receiver:
+            subscription = await lanes.subscribe(A)
+            broken, *_ = [
+                await lanes.hook(f"{receiver.url}/{number}", subscription) for number in range(3)
+            ]
+            with closing(sqlite3.connect(tmp_path / "ploti.db")) as database:
+                database.execute("UPDATE webhook SET secrets = '?' WHERE id = ?", [broken.id])
+                database.commit()
+            await lanes.release(A)
+            assert await lanes.turn() == 3
+            assert {post.path for post in receiver.posts} == {"/1", "/2"}
+
+    play(tmp_path, story)
 
 
 def test_a_lease_that_ran_out_is_anothers_and_its_outcomes_are_not_recorded(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 
 import msgspec
+import structlog
 
 from ploti.model.ids import DatasetId, WebhookId
 from ploti.model.webhook import DeliveryKind, DeliveryState, OffReason, WebhookState
@@ -26,6 +27,8 @@ from ploti.server.ports.store import Store, Transaction
 from ploti.server.service.raise_alert import alert_webhook_off
 from ploti.server.service.record_outcomes import Outcomes
 from ploti.server.service.sign_webhook import make_headers, make_try
+
+_LOG = structlog.get_logger()
 
 TURN_EVENTS = 20
 TURN_SECONDS = 5.0
@@ -95,15 +98,39 @@ async def claim_lanes(
     return await parts.store.write(take) if is_any else []
 
 
-async def deliver_due(parts: Delivering, claim: Claim, outcomes: Outcomes) -> None:
+async def load_lanes(parts: Delivering, claims: Sequence[Claim]) -> list[tuple[Claim, Lane]]:
+    """What is due in claimed lanes, without those whose claims do not hold any more.
+
+    They are read together; where that fails, each by itself, and those that fail are left out.
+    """
+    if not claims:
+        return []
+    at = parts.clock.now()
+
+    async def load(some: Sequence[Claim]) -> list[tuple[Claim, Lane]]:
+        def read(tx: Transaction) -> list[tuple[Claim, Lane | None]]:
+            return [(claim, load_lane(tx, claim, base=parts.base, at=at)) for claim in some]
+
+        return [(claim, lane) for claim, lane in await parts.store.read(read) if lane]
+
+    try:
+        return await load(claims)
+    except Exception:  # noqa: BLE001  whose fault it is comes out when each is read alone
+        _LOG.warning("lanes are read one by one", exc_info=True)
+    found: list[tuple[Claim, Lane]] = []
+    for claim in claims:
+        try:
+            found += await load([claim])
+        except Exception:  # noqa: BLE001  of one lane: its lease ends, and it is claimed again
+            _LOG.exception("a lane cannot be read", webhook=claim.webhook_id)
+    return found
+
+
+async def deliver_due(parts: Delivering, claim: Claim, lane: Lane, outcomes: Outcomes) -> None:
     """Serve a claimed lane for one turn; outcomes are recorded together, or not at all.
 
     Where the process dies first, the same deliveries are made again under the same ids.
     """
-    at = parts.clock.now()
-    lane = await parts.store.read(lambda tx: load_lane(tx, claim, base=parts.base, at=at))
-    if lane is None:
-        return
     turn = _Turn(parts, lane)
     await turn.run()
     ended = parts.clock.now()

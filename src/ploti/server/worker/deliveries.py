@@ -10,7 +10,13 @@ import structlog
 from ploti.model.ids import WebhookId
 from ploti.model.wire import Instant
 from ploti.server.ports.rows import Claim
-from ploti.server.service.deliver_due import Delivering, claim_lanes, deliver_due
+from ploti.server.service.deliver_due import (
+    Delivering,
+    Lane,
+    claim_lanes,
+    deliver_due,
+    load_lanes,
+)
 from ploti.server.service.record_outcomes import Outcomes
 
 _LOG = structlog.get_logger()
@@ -77,18 +83,19 @@ class DeliveryWorker:
                 free_for_slow=self._slots // 2 - slow,
                 busy=self._turns.keys(),
             )
-            for claim, is_slow in claims:
-                task = self._loop.create_task(self._take_turn(claim))
-                self._turns[claim.webhook_id] = (task, is_slow)
+            slow_ones = {claim.webhook_id for claim, is_slow in claims if is_slow}
+            for claim, lane in await load_lanes(self._parts, [claim for claim, _ in claims]):
+                task = self._loop.create_task(self._take_turn(claim, lane))
+                self._turns[claim.webhook_id] = (task, claim.webhook_id in slow_ones)
             self._parts.meters.serving(len(self._turns))
         if self._loop.time() >= self._prune_by:
             before = Instant.of(self._parts.clock.now() - KEPT)
             await self._parts.store.write(lambda tx: tx.deliveries.prune(before=before))
             self._prune_by = self._loop.time() + _PRUNE
 
-    async def _take_turn(self, claim: Claim) -> None:
+    async def _take_turn(self, claim: Claim, lane: Lane) -> None:
         try:
-            await deliver_due(self._parts, claim, self._outcomes)
+            await deliver_due(self._parts, claim, lane, self._outcomes)
         except Exception:  # noqa: BLE001 - of one lane: its lease ends, and it is claimed again
             _LOG.exception("a turn failed", webhook=claim.webhook_id)
         finally:

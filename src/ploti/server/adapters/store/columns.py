@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import Column, Dialect, FromClause, RowMapping, String, Text, func, or_
+from sqlalchemy import Column, Dialect, FromClause, String, Text, func, or_
 from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import TypeDecorator
 
@@ -84,7 +84,7 @@ def columns_of(
         yield table.c[name].label(prefix + name)
 
 
-def value_of(kind: type[V], row: RowMapping, *, prefix: str = "") -> V:
+def value_of(kind: type[V], row: Mapping[Any, Any], *, prefix: str = "") -> V:
     """The value out of a row that has the columns of `columns_of`."""
     return kind(**{name: row[prefix + name] for name in kind.__struct_fields__})
 

@@ -21,7 +21,7 @@ from ploti.model.ids import DatasetId, DeliveryId, WebhookId
 from ploti.model.webhook import DeliveryState
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
-from ploti.server.adapters.store.driver import insert_all
+from ploti.server.adapters.store.driver import ask, insert_all
 from ploti.server.adapters.store.tables import delivery, delivery_attempt
 from ploti.server.ports.rows import DeliveryRow, TryRow
 
@@ -79,7 +79,7 @@ class SqlDeliveries:
 
     def waiting(self, webhook_id: WebhookId) -> set[DatasetId]:
         """The datasets of which something waits."""
-        return set(self._connection.scalars(_WAITING, {"of": webhook_id}))
+        return {row[0] for row in ask(self._connection, _WAITING, (webhook_id,))}
 
     def settle(
         self, webhook_id: WebhookId, datasets: Collection[DatasetId], *, at: Instant
@@ -126,4 +126,6 @@ _DUE = (
     .order_by(delivery.c.seq)
     .limit(bindparam("most"))
 )
-_WAITING = select(delivery.c.dataset_id).where(_waits(_OF)).distinct()
+_WAITING = """
+SELECT DISTINCT dataset_id FROM delivery WHERE webhook_id = ? AND state = 'waiting'
+"""

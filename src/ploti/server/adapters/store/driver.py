@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from sqlalchemy import Connection, Table
+import msgspec
+from sqlalchemy import Connection, Table, TypeDecorator
 
-from ploti.model.wire import Value, plain
+from ploti.model.wire import Value
 from ploti.server.adapters.store.dialect import is_postgres
 
 
@@ -20,16 +21,42 @@ def insert_all(connection: Connection, table: Table, rows: Sequence[Value]) -> N
     """Keep rows of a table whose columns hold texts, numbers, times and words: as `ask`."""
     if not rows:
         return
-    names = rows[0].__struct_fields__
+    names = type(rows[0]).__struct_fields__
     marks = ", ".join("?" * len(names))
     statement = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608  names of ours
-    values = [tuple(_fields(row).values()) for row in rows]
+    values = [_fields(row) for row in rows]
     _driver(connection).cursor().executemany(_marked(connection, statement), values)
 
 
-def _fields(row: Value) -> dict[str, object]:
-    """A row's fields in their order, times as texts."""
-    return cast("dict[str, object]", plain(row))
+def _fields(row: Value) -> list[object]:
+    """A row's fields in their order, times and words as texts."""
+    return as_taken(msgspec.structs.astuple(row))
+
+
+def as_taken(values: Iterable[object]) -> list[object]:
+    """Values as the driver takes them: times and words as texts."""
+    return [value if type(value) in _TAKEN else str(value) for value in values]
+
+
+class Columns:
+    """Columns of a table as the driver gives them, to be read as SQLAlchemy would."""
+
+    def __init__(self, table: Table, names: Sequence[str]) -> None:
+        self.listed = ", ".join(names)
+        kinds = [(name, table.c[name].type) for name in names]
+        self._names = names
+        self._read = [(name, kind) for name, kind in kinds if isinstance(kind, TypeDecorator)]
+
+    def read(self, connection: Connection, row: Sequence[object]) -> dict[str, Any]:
+        """The values of a row by the names of their columns."""
+        found: dict[str, Any] = dict(zip(self._names, row, strict=True))
+        for name, kind in self._read:
+            found[name] = kind.process_result_value(found[name], connection.dialect)
+        return found
+
+
+_TAKEN = frozenset({str, int, bool, type(None)})
+"""Types that the drivers take as they are."""
 
 
 def _driver(connection: Connection) -> Any:  # noqa: ANN401  the driver's

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlalchemy import (
     BindParameter,
     Connection,
-    RowMapping,
     and_,
     bindparam,
     case,
@@ -29,7 +28,7 @@ from ploti.model.webhook import DeliveryState, LastDay, OffReason, WebhookState
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import At, fields_of, value_of
 from ploti.server.adapters.store.dialect import chunks, is_postgres
-from ploti.server.adapters.store.driver import ask
+from ploti.server.adapters.store.driver import Columns, as_taken, ask
 from ploti.server.adapters.store.tables import (
     delivery,
     delivery_attempt,
@@ -197,8 +196,8 @@ class SqlWebhooks:
 
     def claimed(self, claim: Claim) -> WebhookRow | None:
         """The webhook behind a claim; None where the claim does not hold any more."""
-        found = self._connection.execute(_CLAIMED, _of(claim)).mappings().first()
-        return None if found is None else _row(found)
+        found = ask(self._connection, _CLAIMED, (claim.webhook_id, claim.token)).fetchone()
+        return None if found is None else _row(_COLUMNS.read(self._connection, found))
 
     def give_back(self, claim: Claim, row: WebhookRow) -> bool:
         """Keep a lane's state and end its lease; False where the claim does not hold any more."""
@@ -210,7 +209,10 @@ class SqlWebhooks:
             "cursor": row.cursor,
             "lease_until": None,
         }
-        return self._connection.execute(_GIVE_BACK, lane | _of(claim)).rowcount == 1
+        values = (*as_taken(lane.values()), claim.webhook_id, claim.token)
+        changed = ", ".join([f"{name} = ?" for name in lane])
+        statement = f"UPDATE webhook SET {changed} WHERE {_HOLDS}"  # noqa: S608  names of ours
+        return bool(ask(self._connection, statement, values).rowcount == 1)
 
     def end_leases(self) -> None:
         """End every lease: at the start of the only worker, when none can be at work."""
@@ -247,10 +249,6 @@ class SqlWebhooks:
 _SECRETS = select(webhook.c.secrets)
 
 
-def _of(claim: Claim) -> dict[str, object]:
-    return {"claimed": claim.webhook_id, "token": claim.token}
-
-
 def _fields(row: WebhookRow) -> dict[str, Any]:
     fields = fields_of(row)
     del fields["health"]
@@ -261,9 +259,8 @@ def _health(row: WebhookRow) -> dict[str, Any]:
     return {**fields_of(row.health), "slow": row.health.is_slow}
 
 
-def _row(row: RowMapping) -> WebhookRow:
-    own = [name for name in WebhookRow.__struct_fields__ if name != "health"]
-    return WebhookRow(**{name: row[name] for name in own}, health=value_of(Health, row))
+def _row(row: Mapping[Any, Any]) -> WebhookRow:
+    return WebhookRow(**{name: row[name] for name in _OWN}, health=value_of(Health, row))
 
 
 def _later(at: ColumnElement[Any], until: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -307,6 +304,7 @@ UPDATE webhook SET due_at = (
 ) WHERE id = ?
 """
 _REST = "UPDATE webhook SET due_at = NULL WHERE id = ?"
-_HOLDS = and_(webhook.c.id == bindparam("claimed"), webhook.c.lease_token == bindparam("token"))
-_CLAIMED = select(webhook).where(_HOLDS)
-_GIVE_BACK = update(webhook).where(_HOLDS)
+_OWN = [name for name in WebhookRow.__struct_fields__ if name != "health"]
+_COLUMNS = Columns(webhook, [*_OWN, *Health.__struct_fields__])
+_HOLDS = "id = ? AND lease_token = ?"
+_CLAIMED = f"SELECT {_COLUMNS.listed} FROM webhook WHERE {_HOLDS}"  # noqa: S608  names of ours
