@@ -3,7 +3,8 @@
 `python -m tests.bench.bench_diff [ROWS [RUNS [FOLDER]]]` (1,000,000 rows, 3 runs) makes the
 snapshots by `bench_push`, or takes those that `bench_push ROWS 1 FOLDER` left. Both sides are
 processes of their own, start-up included: DuckDB, which decodes every column of both snapshots,
-and the build's own statement of the diff with the engine's write of the changed, new and gone
+and the build's own statement of the diff, over the state as the build kept it (the hashes of its
+rows are made while it is read and typed), with the engine's write of the changed, new and gone
 rows. The floor comes before each diff; the least of the runs counts.
 """
 
@@ -36,16 +37,15 @@ def run_floor(*snapshots: str) -> None:
     report({})
 
 
-def run_diff(base_json: str, snapshot: str, folder: str) -> None:
+def run_diff(base_json: str, built: str, folder: str) -> None:
     """Find what differs by the build's own SQL, and write the changes file."""
     from ploti.model.columns import CHANGE, OP, RECORD_ID
-    from ploti.model.sql import identifier
     from ploti.model.wire import decode
     from ploti.server.adapters.engine.duck import DuckEngine
     from ploti.server.build.candidate import Base, FileRole
     from ploti.server.build.columns import PlannedColumn
     from ploti.server.build.diff import DIFF, diff_sql, snapshot_relation
-    from ploti.server.build.shape import Shape, ShapedGeometry, hashed_fields
+    from ploti.server.build.shape import Shape, ShapedGeometry
     from ploti.server.sources.raw import RawKind
 
     base = decode(Path(base_json).read_bytes(), Base)
@@ -55,28 +55,22 @@ def run_diff(base_json: str, snapshot: str, folder: str) -> None:
         if c.type != "geometry"
     )
     shape = Shape(columns, ShapedGeometry("", "", ""), tuple(base.schema.key_columns))
-    fields = ", ".join(f"{identifier(name)} AS {own}" for name, own in shape.fields.items())
-    state = (
-        f"(SELECT *, hash({', '.join(hashed_fields(shape, base.schema))}) AS ch,"
-        f" hash({', '.join(shape.key_fields)}) AS kh"
-        f" FROM (SELECT file_row_number, {fields} FROM {snapshot_relation(snapshot)}))"
-    )
-    old, new = snapshot_relation(base.snapshot), snapshot_relation(snapshot)
-    values = ", ".join(f"new.{identifier(name)}" for name in shape.fields)
+    old, kept = snapshot_relation(base.snapshot), f"{built}/shaped.parquet"
+    new = snapshot_relation(kept)
+    values = ", ".join(f"new.{field}" for field in shape.fields.values())
     changes = (
         f"SELECT old.{RECORD_ID}, 'delete' AS {OP}, 'removed' AS {CHANGE}, {values} FROM {old} old"
         f" JOIN {DIFF} ON old.file_row_number = base_pos"
         f" LEFT JOIN (FROM {new} LIMIT 0) new ON true WHERE new_pos IS NULL"
-        f" UNION ALL SELECT coalesce(old.{RECORD_ID}, new.{RECORD_ID}), 'upsert',"
+        f" UNION ALL SELECT old.{RECORD_ID}, 'upsert',"
         f" if(base_pos IS NULL, 'added', 'changed'), {values} FROM {new} new"
         f" JOIN {DIFF} ON new.file_row_number = new_pos"
         f" LEFT JOIN (SELECT {RECORD_ID}, file_row_number FROM {old}) old"
         f" ON old.file_row_number = base_pos"
     )
     Path(folder).mkdir(exist_ok=True)
-    reads = [base.snapshot, snapshot]
-    with DuckEngine(folder, reads=reads, memory_limit=MEMORY_LIMIT) as engine:
-        engine.run(diff_sql(state, old, shape, base=base.schema))
+    with DuckEngine(folder, reads=[base.snapshot, kept], memory_limit=MEMORY_LIMIT) as engine:
+        engine.run(diff_sql(new, old, shape, base=base.schema))
         (found,) = engine.rows(COUNTS)
         written = engine.write_table(changes, role=FileRole.CHANGES, name="changes.parquet")
     assert written.rows == found[1], (written, found)
@@ -114,7 +108,9 @@ def main(rows: str = "1000000", runs: str = "3", kept: str = "") -> None:
             taken = [
                 (
                     cpu_of(measure_side("floor", before, after)),
-                    measure_side("diff", str(base), after, str(folder / "changes")),
+                    measure_side(
+                        "diff", str(base), str(folder / f"b{number}_0"), str(folder / "changes")
+                    ),
                 )
                 for _ in range(int(runs))
             ]
@@ -133,7 +129,7 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["floor", *snapshots]:
             run_floor(*snapshots)
-        case ["diff", base, snapshot, folder]:
-            run_diff(base, snapshot, folder)
+        case ["diff", base, built, folder]:
+            run_diff(base, built, folder)
         case arguments:
             main(*arguments)
