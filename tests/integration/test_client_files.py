@@ -270,6 +270,13 @@ def test_what_a_version_has_not_is_said(client: ploti.Client, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_role_that_there_is_not_is_told_with_those_that_there_are(
+    client: ploti.Client, tmp_path: Path
+) -> None:
+    with pytest.raises(ploti.ConfigError, match="'rows' is no file of a version: give snapshot, "):
+        client.feeds.datasets.download("ds_a", 3, to=tmp_path / "a", role="rows")
+
+
 def test_the_schema_is_a_file_too(client: ploti.Client, tmp_path: Path) -> None:
     assert fetch_file(client, "ds_a", 3, "schema", to=tmp_path / "a").read_bytes() == BODY
 

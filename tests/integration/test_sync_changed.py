@@ -178,6 +178,27 @@ def test_tables_for_other_libraries_keep_their_values(
     assert first.polars() == [first.arrow]
 
 
+def test_a_geometry_may_be_called_so_and_stays_where_it_is() -> None:
+    """As it is called in most datasets, by GeoPandas too."""
+    feed = FakeFeed()
+    feed.join(PERMITS)
+    schema = make_schema(no="string", geometry="geometry", units="int64")
+    feed.release(PERMITS, schema, {"rec_a": {"no": "a", "geometry": POINT}, "rec_b": {"no": "b"}})
+    with serve(feed) as server, Client(KEY, url=server.url) as client:
+        frame = Feeds(client).table(PERMITS).geopandas()
+    assert [each and each.wkt for each in frame.geometry] == ["POINT (-81.5 28.25)", None]
+    assert frame.columns.to_list()[:4] == ["_ploti_record_id", "no", "geometry", "units"]
+    assert frame.crs is not None
+
+
+def test_a_schema_is_no_table(server: FeedServer) -> None:
+    with (
+        Client(KEY, url=server.url) as client,
+        pytest.raises(ConfigError, match=r"take datasets\.schema"),
+    ):
+        Feeds(client).table(PERMITS, file="schema")
+
+
 def test_a_table_without_geometry_is_none_for_geopandas(feed: FakeFeed) -> None:
     with serve(feed) as server, Client(KEY, url=server.url) as client:
         table = Feeds(client).table(PERMITS)

@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import anyio
 import httpx2
@@ -18,7 +18,7 @@ from ploti.client.partial import Partial, check_room, is_there
 from ploti.client.problems import Broken, pause_after, read_refusal
 from ploti.client.sides import BlockingSide
 from ploti.client.transport import Transport, origin, read_answer
-from ploti.errors import PlotiError, SyncError
+from ploti.errors import ConfigError, PlotiError, SyncError
 from ploti.model.version import File
 
 Role = Literal["snapshot", "changes", "schema", "id_map"]
@@ -88,7 +88,10 @@ async def download(
         SyncError: There is no such file or no room for it, or its bytes are damaged.
         TransportError: The server cannot be reached, or no more bytes come.
         ApiError: The server refuses.
+        ConfigError: There is no such `role`.
     """
+    if role not in get_args(Role):
+        raise ConfigError(f"'{role}' is no file of a version: give {', '.join(get_args(Role))}")
     number = await _current(transport, dataset_id) if version is None else version
     wanted = _Wanted(dataset_id, number, role, format)
     file = await wanted.look_up(transport)

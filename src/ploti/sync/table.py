@@ -57,9 +57,9 @@ class Table:
         with _needing("geopandas"):
             import geopandas as library  # type: ignore[import-untyped]  # noqa: PLC0415
 
-        shapes = library.GeoSeries.from_wkb(self.arrow[name].to_pandas(), crs=_system(crs))
-        frame = library.GeoDataFrame(self.pandas().drop(columns=name), geometry=shapes)
-        return frame.rename_geometry(name)
+        frame = self.pandas()
+        frame[name] = library.GeoSeries.from_wkb(self.arrow[name].to_pandas(), crs=_system(crs))
+        return library.GeoDataFrame(frame, geometry=name)
 
 
 @contextmanager
@@ -78,6 +78,8 @@ def _system(crs: object) -> str:
 
 def read_table(client: Client, dataset_id: str, version: int | None, file: Role) -> Table:
     """Download a file of a version (None: of the current one), checked, and read it whole."""
+    if file == "schema":
+        raise ConfigError("A schema is no table: take datasets.schema")
     number = _current(client, dataset_id) if version is None else version
     with TemporaryDirectory(prefix="ploti-table-") as folder:
         to = fetch_file(client, dataset_id, number, file, to=Path(folder, "file.parquet"))

@@ -31,7 +31,7 @@ _LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
 class Postgres:
     """The database at an address `postgresql://…`; several subscriptions may share it."""
 
-    weights = Weights()
+    weights = Weights(step=192 * 1024, change=2.2, table=0.011)
 
     def __init__(
         self,
