@@ -41,6 +41,29 @@ def test_a_renamed_column_goes_on_as_it_was(tmp_path: Path) -> None:
     assert built(result).schema.column("lon").source_name == "lng"
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["base_pos", "new_pos", "c0", "f1", "g", "d0", "before_0", "ch", "b", "s", "file_row_number"],
+)
+def test_a_column_may_be_called_as_something_inside_a_build_is(tmp_path: Path, name: str) -> None:
+    points = {"longitude": "x", "latitude": "y"}
+    builds = Builds(tmp_path, declare(key=["id"], geometry=points))
+    rows = [[str(n), "5", "6", str(n), f"t{n}"] for n in range(40)]
+
+    def state(rows: list[list[str]]) -> bytes:
+        return "\n".join(map(",".join, [["id", "x", "y", name, "t"], *rows])).encode()
+
+    first = builds.build(state(rows))
+    ids = values(builds, first, "_ploti_record_id")
+    gone = builds.build(state(rows[1:]))
+    assert counts(gone) == (0, 0, 1)
+    moved = [[*row[:3], "7", row[4]] for row in rows]
+    back = builds.build(state(moved), gone_since=0)
+    assert counts(back) == (1, 38, 0)
+    assert values(builds, back, "_ploti_record_id") == ids
+    assert isinstance(builds.build(state(moved)), Unchanged)
+
+
 @pytest.mark.parametrize("later", ["b", "c"])
 def test_records_keep_their_ids_where_a_geometry_comes_to_them(tmp_path: Path, later: str) -> None:
     builds = Builds(tmp_path, declare(key=["id"]))

@@ -15,6 +15,10 @@ from ploti.server.build.names import name_columns
         (["name", "name", "name_2"], ["name", "name_3", "name_2"]),
         (["", " ", "x"], ["unnamed", "unnamed_2", "x"]),
         (["_ploti_op", "_PLOTI_x"], ["source_ploti_op", "source_PLOTI_x"]),
+        (
+            ["file_row_number", "File_Row_Number"],
+            ["source_file_row_number", "source_File_Row_Number_2"],
+        ),
         (["source_ploti_op", "_ploti_op"], ["source_ploti_op", "source_ploti_op_2"]),
     ],
     ids=[
@@ -25,6 +29,7 @@ from ploti.server.build.names import name_columns
         "a number that is taken",
         "empty",
         "reserved",
+        "the row number",
         "reserved and taken",
     ],
 )

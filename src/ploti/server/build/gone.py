@@ -174,8 +174,8 @@ def returns_by_key_sql(shaped: str, shape: Shape, gone: Gone) -> str:
     return (
         f"CREATE OR REPLACE TABLE {RETURNED} AS SELECT state.file_row_number AS position,"
         f" gone.{RECORD_ID} AS record_id FROM {shaped} AS state"
-        f" JOIN {DIFF} ON state.file_row_number = new_pos"
-        f" JOIN {gone.typed(shape.named_types)} AS gone ON {equal} WHERE base_pos IS NULL"
+        f" JOIN {DIFF} ON state.file_row_number = diff.new_pos"
+        f" JOIN {gone.typed(shape.named_types)} AS gone ON {equal} WHERE diff.base_pos IS NULL"
     )
 
 

@@ -89,16 +89,23 @@ def alone_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str 
     names = [name for name in shape.fields if name not in {*shape.key, *shape.unhashed}]
     if len(names) < 2:
         return None
-    flags = ", ".join(
-        f"({base_value(known.get(name), shape.named_types[name])} IS DISTINCT FROM"
-        f" {shape.fields[name]})::INTEGER AS d{number}"
+    # each side names its own: a column may be called as a field is
+    before = ", ".join(
+        f"{base_value(known.get(name), shape.named_types[name])} AS before_{number}"
         for number, name in enumerate(names)
+    )
+    after = ", ".join(f"{shape.fields[name]} AS after_{n}" for n, name in enumerate(names))
+    flags = ", ".join(
+        f"(b.before_{number} IS DISTINCT FROM s.after_{number})::INTEGER AS d{number}"
+        for number in range(len(names))
     )
     pairs = (
         f"(FROM {DIFF} WHERE base_pos IS NOT NULL AND new_pos IS NOT NULL"
         f" ORDER BY base_pos LIMIT {_LOOKED_AT}) AS pair"
-        f" JOIN {snapshot} AS b ON b.file_row_number = pair.base_pos"
-        f" JOIN {shaped} AS s ON s.file_row_number = pair.new_pos"
+        f" JOIN (SELECT file_row_number, {before} FROM {snapshot}) AS b"
+        " ON b.file_row_number = pair.base_pos"
+        f" JOIN (SELECT file_row_number, {after} FROM {shaped}) AS s"
+        " ON s.file_row_number = pair.new_pos"
     )
     total = " + ".join(f"d{number}" for number in range(len(names)))
     told = [

@@ -10,13 +10,16 @@ GEOMETRY = "geometry"
 """The column that holds a record's geometry, always the last."""
 
 _UNNAMED = "unnamed"
+_ROW_NUMBER = "file_row_number"
+"""DuckDB's own column of the files that it reads, of which a file must have no other."""
 
 
 def name_columns(source_names: Sequence[str], *, taken: Sequence[str] = ()) -> list[str]:
     """The names that columns of these source names have in the dataset, in the same order.
 
-    Outer blanks go. The first of names that are equal but for case keeps its name, others get
-    `_2`, `_3`, … where no column has that name of its own. `taken` are names given already.
+    Outer blanks go, and names that are the system's own get `source` before them. The first of
+    names that are equal but for case keeps its name, others get `_2`, `_3`, … where no column has
+    that name of its own. `taken` are names given already.
     """
     wanted = [_plain(name) for name in source_names]
     own = {name.casefold() for name in wanted}
@@ -42,6 +45,8 @@ def renamed(source_names: Sequence[str], names: Mapping[str, str]) -> list[str]:
 
 def _plain(source_name: str) -> str:
     name = source_name.strip() or _UNNAMED
+    if name.casefold() == _ROW_NUMBER:
+        return f"source_{name}"
     return f"source{name}" if name.casefold().startswith(PREFIX) else name
 
 
