@@ -110,7 +110,8 @@ def test_repeated_keys_are_told_apart_by_the_rest(first: Builds) -> None:
 def sharing(count: int, *, seed: int) -> list[dict[str, Any]]:
     """Permits of which some share a key, and some of these all that they have."""
     draw = random.Random(seed)
-    rows: list[dict[str, Any]] = list(permits(count, seed=seed))
+    named = {"state": "TX", "base": "", "id": 1, "place": 2}
+    rows = [{**row, **named} for row in permits(count, seed=seed)]
     for row in draw.sample(rows, count // 2):
         twin = {**draw.choice(rows), "work": draw.choice(["sign", "pool"])}
         row.update(twin if draw.random() < 0.5 else {"permit": twin["permit"]})

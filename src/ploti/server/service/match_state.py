@@ -27,7 +27,7 @@ from ploti.server.build.matching.differences import (
     sample_keys_sql,
 )
 from ploti.server.build.matching.key_match import link_returned
-from ploti.server.build.matching.links import begin
+from ploti.server.build.matching.links import begin, drop, table
 from ploti.server.build.matching.match import enough_moved, keys_need_proof, match_beyond
 from ploti.server.build.matching.proof import prove, prove_by_changed
 from ploti.server.build.matching.question import (
@@ -136,12 +136,17 @@ def _match_shared(sides: Sides, engine: Engine) -> Matched | None:
         return None
     with engine.matching() as run:
         begin(run)
-        left_over = sides.question_of(
-            shared_keys.left_of_state(shaped), shared_keys.left_of_base(snapshot)
+        sharing = sides.question_of(
+            shared_keys.sharing_state(shaped), shared_keys.sharing_base(snapshot)
         )
-        link_repeated_keys(run, left_over)
+        table(run, "match_sharing_base", f"FROM {sharing.base}")
+        table(run, "match_sharing_state", f"FROM {sharing.new}")
+        held = replace(sharing, base="match_sharing_base", new="match_sharing_state")
+        link_repeated_keys(run, held)
+        drop(run, held.base, held.new)
         if sides.gone:
-            link_returned(run, replace(left_over, base=sides.question.base))
+            left_over = shared_keys.left_of_state(shaped)
+            link_returned(run, sides.question_of(left_over, snapshot))
     engine.run(shared_keys.differences_sql(snapshot, shape, base=base))
     engine.run(returns_by_links_sql())
     return Matched(same_keys=False)

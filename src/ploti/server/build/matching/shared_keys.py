@@ -74,23 +74,34 @@ CHANGED = (
 """The rows of single keys that changed, as `DIFF` has them."""
 
 
-def left_of_base(snapshot: str) -> str:
+def sharing_base(snapshot: str) -> str:
     """The base's rows of shared keys, as a relation like the snapshot."""
-    places = f"base.pos AS file_row_number FROM {_JOINED} WHERE base.kh IN (FROM {SHARED})"
-    return f"(FROM {snapshot} SEMI JOIN (SELECT {places}) USING (file_row_number))"
+    return _at(snapshot, f"base.pos AS file_row_number FROM {_JOINED} WHERE {_shares('base')}")
+
+
+def sharing_state(shaped: str) -> str:
+    """The state's rows of shared keys, as a relation like the shaped table."""
+    return _at(shaped, f"state.pos AS file_row_number FROM {_JOINED} WHERE {_shares('state')}")
 
 
 def left_of_state(shaped: str) -> str:
     """The state's rows without a partner so far, as a relation like the shaped table."""
-    places = f"state.pos AS file_row_number FROM {_JOINED} WHERE base.pos IS NULL"
-    return f"(FROM {shaped} SEMI JOIN (SELECT {places}) USING (file_row_number))"
+    return _at(shaped, f"state.pos AS file_row_number FROM {_JOINED} WHERE base.pos IS NULL")
+
+
+def _at(relation: str, places: str) -> str:
+    return f"(FROM {relation} SEMI JOIN (SELECT {places}) USING (file_row_number))"
+
+
+def _shares(side: str) -> str:
+    return f"{side}.kh IN (FROM {SHARED})"
 
 
 def differences_sql(snapshot: str, shape: Shape, *, base: Schema) -> str:
     """The statement that makes the table of what differs, by single keys and then by the links."""
+    ids = f"SELECT {RECORD_ID} AS id, file_row_number AS place FROM {snapshot}"
     old = (
-        f"SELECT base.*, held.{RECORD_ID} AS id FROM {_JOINED} JOIN {snapshot} AS held"
-        " ON base.pos = held.file_row_number WHERE state.pos IS NULL"
+        f"SELECT base.*, id FROM {_JOINED} JOIN ({ids}) ON base.pos = place WHERE state.pos IS NULL"
     )
     new = (
         f"SELECT state.*, record_id AS id FROM {_JOINED} LEFT JOIN match_links"
