@@ -95,6 +95,9 @@ def test_stale_is_sent_once_for_each_missed_check_r043_r044_r045_s08(run: Play) 
         for hours in (0.2, 1, 48):
             pass_hours(world, hours)
             await work(world)
+        for source in ({}, SOURCE):  # each plans what is due anew
+            await declare(world, source=source)
+            await work(world)
         told = await world.told(subscription.id)
         assert told == [("added", None), ("resync_required", 1, "first_version"), STALE]
         data = (await world.events(subscription.id))[-1]["data"]
