@@ -162,7 +162,7 @@ def declarations() -> str:
             ["setting", "for", "meaning"],
             [[code(name), _formats(name), SOURCE[name]] for name in source],
         ),
-        "A setting that is for some formats only needs `format` beside it. "
+        "A setting that the format has no use for, declared or told, is refused. "
         f"These formats bring their own geometry: {codes(f for f in FORMATS if f in SPATIAL)}.",
         "## Sources that give rows",
         "`arcgis`, `socrata` and tables of `ckan` are read in pages, in the order of their own "

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import shutil
 import signal
 import socket
 import sqlite3
@@ -48,11 +49,12 @@ Make = Callable[..., ProcessBuilder]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    def make(body: str, *, seconds: int = 60, memory: int = GIB) -> ProcessBuilder:
+    def make(body: str, *, seconds: int = 60, memory: int = GIB, spare: int = 0) -> ProcessBuilder:
         script = tmp_path / "child.py"
         script.write_text(OPENING + "\n".join(f"    {line}" for line in body.split("\n")) + CLOSING)
         limits = Limits(memory=memory, seconds=seconds, file_size=1 << 20)
-        return ProcessBuilder(tmp_path / "work", entry=[str(script)], limits=limits)
+        entry = [str(script)]
+        return ProcessBuilder(tmp_path / "work", entry=entry, limits=limits, spare=spare)
 
     return make
 
@@ -99,6 +101,16 @@ def test_the_child_gets_the_order_and_its_result_comes_back(make: Make) -> None:
         build(make("return say(order.dataset_id, order.version, order.source, limits.memory)"))
     )
     assert said(result) == ["ds_a", "3", "state.csv", str(GIB)]
+
+
+def test_a_child_that_takes_the_last_of_the_disk_is_ended_and_says_why(
+    make: Make, tmp_path: Path
+) -> None:
+    spare = shutil.disk_usage(tmp_path).total  # of which some is taken, whatever is freed meanwhile
+    builder = make('open("unpacked", "w").write("a")\ntime.sleep(60)', spare=spare)
+    result = run(build(builder))
+    assert f"of which {spare:,} bytes stay free (PLOTI_MIN_FREE)" in reason(result)
+    assert not list((tmp_path / "work").iterdir())
 
 
 def test_the_child_has_no_variables_but_those_of_its_folder(

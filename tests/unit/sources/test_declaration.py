@@ -1,12 +1,19 @@
 """Declarations: what is taken, what is refused and how, and when two of them are the same."""
 
 import json
+from contextlib import nullcontext
 
 import pytest
 import yaml
 
-from ploti.errors import InvalidInput
-from ploti.server.sources.declaration import Declaration, Holds, Points, parse_declaration
+from ploti.errors import InvalidInput, SourceError
+from ploti.server.sources.declaration import (
+    Declaration,
+    Holds,
+    Points,
+    check_format,
+    parse_declaration,
+)
 from ploti.server.sources.source import Source, gives_rows, resource_call
 from ploti.server.sources.written import as_written, canonical, changed_settings, reading_key
 
@@ -117,7 +124,6 @@ def test_every_fault_is_named_with_its_setting() -> None:
         ({"key": ["a"], "ignore_changes": ["a"]}, "ignore_changes", "in the key"),
         ({"key": ["a"], "compare": {"a": 1}}, "compare", "in the key"),
         ({"bad_rows": "drop"}, "bad_rows", "fail or set_aside"),
-        ({"source": {}, "bad_rows": "set_aside"}, "bad_rows", "needs source.format"),
         ({"source": {"format": "json"}, "bad_rows": "set_aside"}, "bad_rows", "not for json"),
         ({"repeated_keys": "drop"}, "repeated_keys", "hold or number"),
         ({"continuation": "maybe"}, "continuation", "review or auto or off"),
@@ -266,7 +272,6 @@ def test_what_a_format_leaves_open_is_declared_and_written_back(
             "is not for csv, but for gpkg, shapefile",
         ),
         ({"format": "csv", "sheet": "a"}, "source.sheet", "is not for csv, but for xlsx"),
-        ({"layer": "a"}, "source.layer", "needs source.format beside it"),
         ({"format": "csv", "header_row": 0}, "source.header_row", "a whole number from 1 on"),
         ({"format": "csv", "header_row": True}, "source.header_row", "a whole number from 1 on"),
         ({"format": "csv", "encoding": "utf-9"}, "source.encoding", "'utf-9' is not an encoding"),
@@ -281,6 +286,24 @@ def test_a_setting_that_the_format_does_not_obey_is_refused(
     found = faults(LEAST | {"source": source})
     assert list(found) == [field]
     assert message in found[field]
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"source": {"layer": "a"}}, "source.layer is not for csv, but for gpkg"),
+        ({"source": {"header_row": 2}}, None),
+        ({"bad_rows": "set_aside"}, None),
+    ],
+)
+def test_a_setting_may_stand_without_a_format_and_is_held_against_the_one_that_the_bytes_tell(
+    settings: dict[str, object], reason: str | None
+) -> None:
+    declared = parse_declaration(LEAST | settings)
+    with pytest.raises(SourceError, match=reason) if reason else nullcontext():
+        check_format(declared, "csv")
+    with pytest.raises(SourceError, match="is not for geojson, but for"):
+        check_format(declared, "geojson")
 
 
 def test_geojson_brings_its_own_geometry() -> None:

@@ -135,7 +135,9 @@ async def _composed(
     poster = WebhookPoster(
         allow_networks=settings.allow_networks, user_agent=f"ploti/{version('ploti')}"
     )
-    builder = ProcessBuilder(folder.work, entry=CHILD, limits=_limits(settings))
+    builder = ProcessBuilder(
+        folder.work, entry=CHILD, limits=_limits(settings), spare=settings.min_free
+    )
     try:
         parts = Parts(
             store=store,

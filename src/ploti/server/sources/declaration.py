@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ploti.errors import Fault, InvalidInput
+from ploti.errors import Fault, InvalidInput, SourceError
 from ploti.model.ids import DatasetId, dataset_id
 from ploti.model.schema import TYPES, is_type
 from ploti.model.wire import Value
@@ -15,7 +15,7 @@ from ploti.server.sources.fields import Fields, Wrong
 from ploti.server.sources.formats import SPATIAL
 from ploti.server.sources.interval import interval
 from ploti.server.sources.reference_systems import DEGREES, dataset_system, usual_precision
-from ploti.server.sources.source import Source, read_source
+from ploti.server.sources.source import Source, gives_rows, read_source, unfit_options
 
 T = TypeVar("T")
 
@@ -36,6 +36,8 @@ _SETTINGS = (
     *("repeated_keys", "continuation", "rename", "null_values", "trim", "timezone"),
     *("ignore_changes", "compare", "bad_rows"),
 )
+_TABLES = ("csv", "tsv")
+_NO_TABLE = f"is not for {{}}, but for {', '.join(_TABLES)}"
 _GEOMETRY = ("longitude", "latitude", "crs", "precision")
 _PRECISIONS = tuple(float(f"1e-{digits}") for digits in range(16))
 _TYPES = ", ".join(sorted(TYPES - {"geometry"})) + " or decimal(p,s)"
@@ -232,12 +234,23 @@ def _precision(raw: object) -> float | None:
     return precision
 
 
+def check_format(declaration: Declaration, format_: str) -> None:
+    """Raise SourceError where a setting is declared that the format told has no use for."""
+    unfit = [
+        (f"source.{name}", reason) for name, reason in unfit_options(declaration.source, format_)
+    ]
+    if declaration.bad_rows != BAD_ROWS and format_ not in _TABLES:
+        unfit.append(("bad_rows", _NO_TABLE.format(format_)))
+    for name, reason in unfit:
+        raise SourceError(f"{name} {reason}: the source is {format_}")
+
+
 def _check_bad_rows(top: Fields, declaration: Declaration) -> None:
     """Only text tables have rows that can be left out without doubt of the others."""
-    format_ = declaration.source.format
-    if declaration.bad_rows != BAD_ROWS and format_ not in {"csv", "tsv"}:
-        told = f"is not for {format_}, but for csv, tsv" if format_ else "needs source.format: csv"
-        top.fault("bad_rows", told)
+    source = declaration.source
+    told = source.kind if gives_rows(source.kind, source.url) else source.format
+    if declaration.bad_rows != BAD_ROWS and told not in {None, *_TABLES}:
+        top.fault("bad_rows", _NO_TABLE.format(told))
 
 
 def _timezone(raw: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 from ploti.model.wire import Value
@@ -104,19 +104,22 @@ def read_source(top: Fields) -> Source:
 
 
 def _check_rows(found: Fields, source: Source) -> None:
-    """A setting that the format has no use for is a fault, and so is one of a format untold."""
+    """A setting that the format has no use for is a fault; of one untold the bytes will tell."""
     if gives_rows(source.kind, source.url):
         for name in ("format", *OPTIONS):
             if getattr(source, name) is not None:
                 found.fault(name, f"is not for {source.kind}, which gives rows: leave it out")
         return
+    if source.format is not None:
+        for name, reason in unfit_options(source, source.format):
+            found.fault(name, reason)
+
+
+def unfit_options(source: Source, format_: str) -> Iterator[tuple[str, str]]:
+    """The settings of reading that a format has no use for, each with the reason."""
     for name, formats in OPTIONS.items():
-        if formats is None or getattr(source, name) is None:
-            continue
-        if source.format is None:
-            found.fault(name, "needs source.format beside it")
-        elif source.format not in formats:
-            found.fault(name, f"is not for {source.format}, but for {', '.join(formats)}")
+        if formats is not None and getattr(source, name) is not None and format_ not in formats:
+            yield name, f"is not for {format_}, but for {', '.join(formats)}"
 
 
 def _check_fetching(found: Fields, source: Source) -> None:

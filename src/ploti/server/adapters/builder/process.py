@@ -11,7 +11,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import cast
 
@@ -38,6 +38,9 @@ from ploti.server.build.progress import Tell, ignore
 _LOG = structlog.get_logger()
 _LONGEST_REPORT = 64 << 20
 _LONGEST_COMPLAINT = 16 << 10
+_LOOK_EVERY = 0.2
+"""Seconds between two looks at the disk: a child writes no more than some 100 MB meanwhile."""
+
 _Pipes = tuple[asyncio.StreamWriter, asyncio.StreamReader]
 VARIABLES = {
     "LANG": "C.UTF-8",
@@ -55,15 +58,19 @@ _INSIDE = "the build failed inside ploti; the server's log has the reason"
 class ProcessBuilder:
     """The Builder port: Python runs `entry` in a folder below `folder`, one build at a time.
 
-    Beside it there may be one export, which no release has to wait for.
+    Beside it there may be one export, which no release has to wait for. A child is ended where it
+    leaves less than `spare` bytes of the disk free: what it unpacks may fill any disk.
 
     The child gets a session, an environment and a folder of its own, and nothing of the server's:
     no descriptors but its pipes, no variables, no secrets. What earlier builds left in `folder` is
     removed when the builder is made.
     """
 
-    def __init__(self, folder: Path, *, entry: Sequence[str], limits: Limits) -> None:
+    def __init__(
+        self, folder: Path, *, entry: Sequence[str], limits: Limits, spare: int = 0
+    ) -> None:
         self._folder = folder
+        self._spare = spare
         self._entry = entry
         self._limits = limits
         self._building, self._exporting = asyncio.Semaphore(1), asyncio.Semaphore(1)
@@ -144,14 +151,29 @@ class ProcessBuilder:
         stdin.write(encode(Task(limits=limits, order=order)) + b"\n")
         try:
             async with asyncio.timeout(limits.seconds), _opened(reading) as pipe:
-                _, complaint, status = await asyncio.gather(
-                    _listen(pipe, report), _read(stderr, _LONGEST_COMPLAINT), child.wait()
+                _, complaint, status, too_full = await asyncio.gather(
+                    _listen(pipe, report),
+                    _read(stderr, _LONGEST_COMPLAINT),
+                    child.wait(),
+                    self._watch_room(child),
                 )
         except TimeoutError:
             return Broken(detail=self._say_too_slow())
         if status == 0:
             return report.result()
+        if too_full:
+            return Broken(detail=self._say_too_full())
         return self._explain(status, complaint.decode("utf-8", "replace"), order)
+
+    async def _watch_room(self, child: asyncio.subprocess.Process) -> bool:
+        """End the child where it takes the last of the disk; whether that was done."""
+        while child.returncode is None:
+            if self._spare and shutil.disk_usage(self._folder).free < self._spare:
+                _kill(child)
+                return True
+            with suppress(TimeoutError):
+                await asyncio.wait_for(child.wait(), _LOOK_EVERY)
+        return False
 
     def _explain(self, status: int, complaint: str, order: Order) -> Broken:
         _LOG.error(
@@ -169,6 +191,12 @@ class ProcessBuilder:
 
     def _say_too_slow(self) -> str:
         return f"the build ran longer than the {self._limits.seconds} s of PLOTI_BUILD_SECONDS"
+
+    def _say_too_full(self) -> str:
+        return (
+            "what the build unpacks and writes does not fit on the server's disk, of which"
+            f" {self._spare:,} bytes stay free (PLOTI_MIN_FREE)"
+        )
 
     async def _run(self, work: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._pool, work)

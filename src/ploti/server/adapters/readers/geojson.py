@@ -235,7 +235,8 @@ def _check(members: dict[str, object], *, complete: bool) -> None:
     kind = members.get("type", None if complete else "FeatureCollection")
     if kind != "FeatureCollection":
         what = "no type" if kind is None else f"the type '{kind}'"
-        raise SourceError(f"the JSON text has {what}: only a FeatureCollection is read so far")
+        hint = ": declare source: {format: geojsonseq}" if kind == "Feature" else ""
+        raise SourceError(f"the JSON text has {what}, and is no FeatureCollection{hint}")
     if complete and "features" not in members:
         raise SourceError("the FeatureCollection has no list of features")
     from_geojson(members.get("crs"))
