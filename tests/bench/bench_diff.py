@@ -44,7 +44,13 @@ def run_diff(base_json: str, built: str, folder: str) -> None:
     from ploti.server.adapters.engine.duck import DuckEngine
     from ploti.server.build.candidate import Base, FileRole
     from ploti.server.build.columns import PlannedColumn
-    from ploti.server.build.diff import DIFF, diff_sql, snapshot_relation
+    from ploti.server.build.diff import (
+        DIFF,
+        base_rows,
+        diff_sql,
+        snapshot_relation,
+        state_rows,
+    )
     from ploti.server.build.shape import Shape, ShapedGeometry
     from ploti.server.sources.raw import RawKind
 
@@ -70,7 +76,8 @@ def run_diff(base_json: str, built: str, folder: str) -> None:
     )
     Path(folder).mkdir(exist_ok=True)
     with DuckEngine(folder, reads=[base.snapshot, kept], memory_limit=MEMORY_LIMIT) as engine:
-        engine.run(diff_sql(new, old, shape, base=base.schema))
+        sides = base_rows(old, shape, base.schema), state_rows(new, shape, base.schema)
+        engine.run(diff_sql(*sides, shape, base=base.schema))
         (found,) = engine.rows(COUNTS)
         written = engine.write_table(changes, role=FileRole.CHANGES, name="changes.parquet")
     assert written.rows == found[1], (written, found)

@@ -36,14 +36,22 @@ def snapshot_relation(path: str) -> str:
     return f"read_parquet({literal(path)}, file_row_number=true)"
 
 
-def diff_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str:
-    """The statement that makes the table `DIFF`; both relations must give `file_row_number`."""
+def diff_sql(
+    base_side: str, state_side: str, shape: Shape, *, base: Schema, part: int = 0, parts: int = 1
+) -> str:
+    """The statement that makes the table `DIFF` of narrow rows, `base_rows` and `state_rows`.
+
+    Of several parts, told by the keys' hashes, the first makes it and the others add to it.
+    """
+    within = f" WHERE kh % {parts} = {part}" if parts > 1 else ""
     differing = (
         f"SELECT base.pos AS base_pos, state.pos AS new_pos"
-        f" FROM ({base_rows(snapshot, shape, base)}) AS base"
-        f" FULL JOIN ({state_rows(shaped, shape, base)}) AS state ON base.kh = state.kh"
+        f" FROM (FROM ({base_side}){within}) AS base"
+        f" FULL JOIN (FROM ({state_side}){within}) AS state ON base.kh = state.kh"
         f" WHERE base.ch IS DISTINCT FROM state.ch{nearness(shape, base).apart}"
     )
+    if part:
+        return f"INSERT INTO {DIFF} {differing}"
     return f"CREATE OR REPLACE TABLE {DIFF} AS {differing}"
 
 

@@ -43,6 +43,9 @@ from ploti.server.ports.building import Engine
 from ploti.server.release.matched import matching_findings
 from ploti.server.service.shape_state import State
 
+_JOINED = 2_500_000
+"""Rows of the base that are joined at a time: some 200 MB."""
+
 
 class Matched(NamedTuple):
     """How a state was matched; its differences are in the table `DIFF`, what came back in another.
@@ -113,7 +116,7 @@ def _match_by_key(sides: Sides, engine: Engine, *, shared: bool) -> Matched | No
         return None
     if shared:
         return _match_shared(sides, engine)
-    engine.run(diff.diff_sql(*sides.tables, base=base.schema))
+    _join(sides, engine)
     counts = count_differences(engine)
     if state.kept.rows - base.row_count != counts.added - counts.removed:
         # Rows of the base share a key: the join counts wrong.
@@ -121,6 +124,18 @@ def _match_by_key(sides: Sides, engine: Engine, *, shared: bool) -> Matched | No
     pairs = base.row_count - counts.removed
     told = _keys_tell(sides, engine, counts=counts, pairs=pairs, changed=diff.DIFF)
     return Matched() if told and _returns_are_clear(sides, engine) else None
+
+
+def _join(sides: Sides, engine: Engine) -> None:
+    """Leave in `DIFF` what a join by the keys gives; it holds all rows of a part of the base."""
+    base, (shaped, snapshot, shape) = sides.base, sides.tables
+    before = diff.base_rows(snapshot, shape, base.schema)
+    after = diff.state_rows(shaped, shape, base.schema)
+    parts = base.row_count // _JOINED + 1
+    if parts > 1:
+        before = f"FROM {engine.keep(before, name='narrow').relation}"
+    for part in range(parts):
+        engine.run(diff.diff_sql(before, after, shape, base=base.schema, part=part, parts=parts))
 
 
 def _match_shared(sides: Sides, engine: Engine) -> Matched | None:
