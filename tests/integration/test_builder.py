@@ -152,6 +152,17 @@ def test_what_a_killed_server_left_is_gone_at_the_next_start(make: Make, tmp_pat
     assert list((tmp_path / "work").iterdir()) == []
 
 
+def test_a_folder_that_the_child_of_a_killed_server_still_fills_hinders_nobody(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = tmp_path / "work" / "left"
+    left.mkdir(parents=True)
+    # As it is where files come faster than they are removed
+    monkeypatch.setattr(shutil, "rmtree", lambda *_args, **_kwargs: None)
+    assert said(run(build(make("return say(len(os.listdir(order.folder)))")))) == ["0"]
+    assert left.is_dir()
+
+
 def test_a_source_error_is_the_reason_as_it_stands(make: Make) -> None:
     assert reason(run(build(make("raise SourceError('line 7: one cell too many')")))) == (
         "line 7: one cell too many"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import os
 import shutil
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -75,17 +75,16 @@ class ProcessBuilder:
         self._limits = limits
         self._building, self._exporting = asyncio.Semaphore(1), asyncio.Semaphore(1)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="builder")
-        self._numbers = itertools.count()
+        # A killed server's child may still write there: what it leaves goes with the next start
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
 
     @asynccontextmanager
     async def folder(self) -> AsyncIterator[str]:
         """An empty folder for one build, gone with all it holds when the context closes."""
-        folder = self._folder / str(next(self._numbers))
-        folder.mkdir(mode=0o700)
+        folder = tempfile.mkdtemp(dir=self._folder)
         try:
-            yield str(folder)
+            yield folder
         finally:
             await self._run(lambda: shutil.rmtree(folder, ignore_errors=True))
 
