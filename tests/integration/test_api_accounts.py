@@ -163,7 +163,8 @@ def test_a_webhook_that_was_off_when_its_member_left_stays_off_r159(api: Running
 
     def switch(tx: Transaction) -> None:
         row = find_webhook(tx, asked, WebhookId(hook))
-        tx.webhooks.save(switched_off(row, OffReason.GONE, at=api.clock.now()))
+        now = api.clock.now()
+        tx.webhooks.save(switched_off(row, OffReason.GONE, at=now), at=now)
 
     api.write(switch)
     api.staff("DELETE", f"{ADMIN}/members/{leaver}")
