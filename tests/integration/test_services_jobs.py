@@ -20,7 +20,6 @@ from ploti.server.service.read_status import read_status
 from ploti.server.service.steer_dataset import pause_dataset, remove_dataset, resume_dataset
 from ploti.server.service.watch_disk import read_disk
 from ploti.server.sources.source import Source
-from ploti.server.sources.validators import Validators
 from ploti.server.worker import jobs
 from ploti.server.worker.jobs import Jobs
 
@@ -242,10 +241,10 @@ def test_a_source_that_hangs_holds_up_no_other(run: Play) -> None:
         world.source.bytes = table({"a": "deck"}).encode()
         never, fetch = asyncio.Event(), world.source.fetch
 
-        async def hang(source: Source, *, into: str, known: Validators | None = None) -> Any:
+        async def hang(source: Source, **asked: Any) -> Any:
             if source.url == SOURCE["url"]:
                 await never.wait()
-            return await fetch(source, into=into)
+            return await fetch(source, **asked)
 
         world.source.fetch = hang  # type: ignore[method-assign]
         async with Jobs(world.parts, look_every=0).running():
