@@ -68,7 +68,7 @@ class Lanes:
         self.clock, self.ids = StandingClock(), FixedChance()
         self.store = SqliteStore(str(folder / "ploti.db"))
         self.poster = WebhookPoster(
-            allow_networks=LOOPBACK, user_agent="ploti/0", limits=Limits(total=0.6, body=0.2)
+            allow_networks=LOOPBACK, user_agent="ploti/0", limits=Limits(total=10, body=2)
         )
         self.parts = Delivering(
             store=self.store,
