@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.fakes.world import PERMITS, World, many, table
 
+from ploti.model.admin import Hold
 from ploti.model.ids import SubscriptionId
 from ploti.model.subscription import SubscriptionPatch
 from ploti.model.wire import Instant
@@ -30,6 +31,16 @@ async def all_seven(world: World) -> SubscriptionId:
     await choose(world, subscription, topics=["none"], datasets=[])
     await choose(world, subscription, topics=["permits"])
     return subscription
+
+
+async def shrink(world: World) -> tuple[SubscriptionId, Hold]:
+    """A subscription to a dataset whose second version is held, since it has far fewer rows."""
+    await world.declare()
+    subscription = (await world.subscribe()).id
+    await world.push(many(40))
+    await world.push(shrunk())
+    (hold,) = await world.holds()
+    return subscription, hold
 
 
 async def overdue(world: World) -> None:

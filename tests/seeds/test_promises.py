@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.fakes.world import PERMITS, ROADS, World, many, table
 from tests.seeds.conftest import Play
-from tests.seeds.telling import NARROWER, WIDER, of_type, shrunk
+from tests.seeds.telling import NARROWER, WIDER, of_type, shrink, shrunk
 
 from ploti.model.admin import OutcomeKind
 from ploti.server.service.read_catalogue import list_versions
@@ -92,11 +92,7 @@ def test_nothing_after_a_held_version_is_sent_until_the_hold_ends_r078_r079_r085
 
 def test_a_hold_ends_released_discarded_or_replaced_r080(run: Play) -> None:
     async def story(world: World) -> None:
-        await world.declare()
-        subscription = (await world.subscribe()).id
-        await world.push(many(40))
-        await world.push(shrunk())
-        (first,) = await world.holds()
+        subscription, first = await shrink(world)
         await world.discard(first.id)
         await world.push(many(41))
         await world.push(many(11))
@@ -120,11 +116,7 @@ def test_a_hold_ends_released_discarded_or_replaced_r080(run: Play) -> None:
 
 def test_a_discarded_hold_may_end_without_any_event_r084_s27(run: Play) -> None:
     async def story(world: World) -> None:
-        await world.declare()
-        subscription = (await world.subscribe()).id
-        await world.push(many(40))
-        await world.push(shrunk())
-        (hold,) = await world.holds()
+        subscription, hold = await shrink(world)
         before = len(await world.events(subscription))
         await world.discard(hold.id)
         again = await world.push(shrunk())
@@ -138,11 +130,7 @@ def test_previous_version_leads_from_one_to_the_next_where_numbers_skip_r087_r09
     run: Play,
 ) -> None:
     async def story(world: World) -> None:
-        await world.declare()
-        subscription = (await world.subscribe()).id
-        await world.push(many(40))
-        await world.push(shrunk())
-        (hold,) = await world.holds()
+        subscription, hold = await shrink(world)
         await world.discard(hold.id)
         await world.push(many(41))
         page = await world.read(

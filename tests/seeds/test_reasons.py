@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.child_builder import ChildBuilder
 from tests.fakes.world import PERMITS, World, many, play, table
 from tests.seeds.conftest import Play
-from tests.seeds.telling import NARROWER, WIDER, choose, of_type, shrunk
+from tests.seeds.telling import NARROWER, WIDER, choose, of_type, shrink, shrunk
 
 from ploti.errors import SourceError
 from ploti.model.admin import OutcomeKind
@@ -130,11 +130,7 @@ def test_a_hold_and_its_discard_leave_the_next_one_a_version_to_load_r062_s19(ru
 
 def test_a_released_hold_is_sent_as_the_updated_that_it_would_have_been_r081(run: Play) -> None:
     async def story(world: World) -> None:
-        await world.declare()
-        subscription = (await world.subscribe()).id
-        await world.push(many(40))
-        await world.push(shrunk())
-        (hold,) = await world.holds()
+        subscription, hold = await shrink(world)
         await world.release(hold.id)
         assert (await world.told(subscription))[2:] == [
             ("delayed", 1, "data_check"),
