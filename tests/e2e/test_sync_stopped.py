@@ -106,7 +106,7 @@ def _follow(
     command._tell = tell_and_stop
     if patiently:
         pause, Alarm.pause = Alarm.pause, stop_and_pause  # type: ignore[method-assign]
-        command.stopped_by_signals = partial(stopped_by_signals, grace=2 * PATIENCE)
+        vars(command)["stopped_by_signals"] = partial(stopped_by_signals, grace=2 * PATIENCE)
     arguments = ["--follow", "--lock-timeout", str(10 * PATIENCE)]
     raise SystemExit(cli.run(["feeds", "sync", SUBSCRIPTION, "--to", to, *arguments]))
 

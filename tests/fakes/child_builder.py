@@ -18,8 +18,7 @@ from ploti.server.build.candidate import (
     Looked,
     LookOrder,
 )
-from ploti.server.build.progress import Telling
-from ploti.server.ports.outside import Tell, ignore
+from ploti.server.build.progress import Tell, Telling, ignore
 
 LIMITS = Limits(memory=1 << 30, seconds=600, file_size=1 << 30)
 

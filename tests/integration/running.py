@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,8 +57,8 @@ class Running:
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         return self.begin(work).result(timeout=60)
 
-    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
-        return asyncio.run_coroutine_threadsafe(work, self.loop)  # type: ignore[return-value]
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         return self.call(self.store.write(work))
@@ -73,7 +74,7 @@ class Running:
 
     def start(
         self, method: str, path: str, *, key: str | None = "", **options: Any
-    ) -> asyncio.Future[httpx2.Response]:
+    ) -> Future[httpx2.Response]:
         """Begin a request; the subscriber's key unless another or none (None) is given."""
         headers = dict(options.pop("headers", {}))
         if key is not None:

@@ -6,14 +6,16 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.fakes import api
 from tests.fakes.api import Reply, Server, problem
 
-from ploti.cli import events, run
+from ploti.cli import run
 from ploti.client import problems
 
 EVENTS = "GET /v1/feeds/subscriptions/sub_a/events"
@@ -44,7 +46,7 @@ def page(*numbers: int, cursor: int) -> Reply:
     return Reply({"events": [*map(stale, numbers)], "nextCursor": f"evt_{cursor:012d}"})
 
 
-def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -83,7 +85,7 @@ def test_people_are_told_with_which_cursor_to_go_on(
 def test_following_waits_and_outlives_a_server_that_is_away(
     server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events.time, "sleep", lambda _: None)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
     monkeypatch.setattr(problems, "FIRST_PAUSE", 0.001)
     away = problem(503, "unavailable", "Restarting.")
     server.on(EVENTS, page(cursor=0), page(1, cursor=1), *[away] * 10, page(2, cursor=2))

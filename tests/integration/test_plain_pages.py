@@ -9,9 +9,8 @@ import pytest
 from tests.integration.running import Running, problem, running
 from tests.integration.test_api_events import START, ids, subscribe
 
-from ploti.server.api import events
+from ploti.server.service import read_events
 from ploti.server.service.authenticate import key_digest
-from ploti.server.service.read_events import read_events
 
 
 @pytest.fixture
@@ -26,12 +25,13 @@ def api(tmp_path: Path) -> Iterator[Running]:
 def routed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The logs that were read by the route."""
     seen: list[str] = []
+    read = read_events.read_events
 
     def noting(*args: Any, **asked: Any) -> Any:
         seen.append(str(args[2]))
-        return read_events(*args, **asked)
+        return read(*args, **asked)
 
-    monkeypatch.setattr(events.read_events, "read_events", noting)
+    monkeypatch.setattr(read_events, "read_events", noting)
     return seen
 
 

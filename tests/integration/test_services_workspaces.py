@@ -28,6 +28,7 @@ from ploti.server.ports.outside import Plans
 from ploti.server.ports.rows import JobKind
 from ploti.server.ports.store import Transaction
 from ploti.server.service import bring_workspace as bringing
+from ploti.server.service.change_membership import bring_subscription
 from ploti.server.service.change_subscription import update_subscription
 from ploti.server.service.manage_workspaces import (
     checked_name,
@@ -38,7 +39,7 @@ from ploti.server.service.manage_workspaces import (
 )
 from ploti.server.service.preview_selection import preview_selection
 from ploti.server.service.read_catalogue import get_dataset, list_datasets
-from ploti.server.service.read_plans import PlansChanged
+from ploti.server.service.read_plans import PlansChanged, read_plans
 from ploti.server.service.read_version import get_digest
 from ploti.server.service.steer_dataset import remove_dataset
 from ploti.server.worker.jobs import Jobs
@@ -183,7 +184,7 @@ def test_a_job_that_was_broken_off_goes_on_and_says_nothing_twice(
     async def story(world: World) -> None:
         first = await begin(world)
         second = (await world.subscribe(topics=["permits"])).id
-        brought = bringing.bring_subscription
+        brought = bring_subscription
         calls = []
 
         def fails_once(tx: Transaction, row: Any, **known: Any) -> None:
@@ -211,7 +212,7 @@ def test_a_change_while_its_job_is_at_work_is_not_lost(
 ) -> None:
     async def story(world: World) -> None:
         subscription = await begin(world)
-        brought = bringing.read_plans
+        brought = read_plans
 
         async def changes_after(*known: Any) -> object:
             reading = await brought(*known)

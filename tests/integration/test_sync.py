@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 from tests.fakes import synced
-from tests.fakes.feed import FakeFeed, FakeVersion, make_schema, refuse_all
+from tests.fakes.feed import SUBSCRIPTION, FakeFeed, FakeVersion, make_schema, refuse_all
 
 from ploti.errors import (
     ApiError,
@@ -728,4 +728,4 @@ def test_status_says_how_far_behind_a_dataset_is_and_since_when(feed: FakeFeed, 
 def test_an_address_that_is_no_destination_is_refused() -> None:
     for address in ("duckdb:", "mysql://x", "feeds.duckdb"):
         with pytest.raises(ConfigError, match="is no destination"):
-            open_destination(address, subscription_id=synced.SUBSCRIPTION)
+            open_destination(address, subscription_id=SUBSCRIPTION)

@@ -2,11 +2,12 @@
 
 import json
 from io import BytesIO
+from typing import Any
 
 import pytest
 
 from ploti.client import endpoints
-from ploti.client.calls import Answer, Upload
+from ploti.client.calls import Answer, Call, Upload
 from ploti.errors import ConfigError, TransportError
 from ploti.model.event import Event, UnknownEvent, Updated
 
@@ -128,7 +129,7 @@ def test_a_push_is_read_while_it_is_sent_under_the_files_own_name_for_up_to_an_h
 
 
 def test_every_call_may_be_sent_again_but_one_whose_body_is_an_open_file() -> None:
-    calls = [
+    calls: list[Call[Any]] = [
         endpoints.create_subscription(datasets=["ds_a"]),
         endpoints.check_dataset("ds_a"),
         endpoints.push_state("ds_a", "a.csv"),
