@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +24,16 @@ KEEPS = {"PATH", "HOME", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"}
 def environment(**settings: str) -> dict[str, str]:
     """What a server inherits: nothing of this process's own settings."""
     return {name: value for name, value in os.environ.items() if name in KEEPS} | settings
+
+
+def until(true: Callable[[], Any], *, within: float = 60.0) -> Any:
+    """Wait for something that comes by itself."""
+    end = time.monotonic() + within
+    while time.monotonic() < end:
+        if found := true():
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it did not come")
 
 
 class Server:

@@ -12,8 +12,9 @@ from typing import Any
 import httpx2
 import pytest
 from tests.e2e import dying_server
-from tests.e2e.serving import Server
-from tests.e2e.test_webhooks import LOOPBACK, hook, receiver_beside, until
+from tests.e2e.serving import Server, until
+from tests.e2e.test_webhooks import LOOPBACK, hook
+from tests.fakes.receiver import receiver_beside
 
 FIRST, SECOND = b"id,kind\n1,a\n", b"id,kind\n1,b\n2,c\n"
 

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.serving import Server
-from tests.e2e.test_webhooks import LOOPBACK, hook, receiver_beside, until
+from tests.e2e.serving import Server, until
+from tests.e2e.test_webhooks import LOOPBACK, hook
 from tests.fakes.chain import check_log
+from tests.fakes.receiver import receiver_beside
 
 from ploti.client.connection import Client
 from ploti.sync.calls import sync, verify

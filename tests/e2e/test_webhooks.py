@@ -1,12 +1,9 @@
-"""Webhooks of a real server: its worker, its clock moved by a file, killed and started again."""
+"""Webhooks of a real server: its worker and its commands, killed and started again."""
 
-import asyncio
 import json
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,47 +11,14 @@ from typing import Any
 
 import httpx2
 from standardwebhooks import Webhook as Official
-from tests.e2e.serving import Server, environment, served
+from tests.e2e.serving import Server, environment, served, until
 from tests.fakes import forked
-from tests.fakes.receiver import Answer, Receiver, receiving
+from tests.fakes.receiver import Answer, receiver_beside
 
 import ploti
 
 LOOPBACK = "127.0.0.0/8"
 FIRST, SECOND = b"id,kind\n1,a\n", b"id,kind\n1,b\n2,c\n"
-
-
-@contextmanager
-def receiver_beside() -> Iterator[Receiver]:
-    """A receiver in a thread of its own."""
-    ready, found = threading.Event(), []
-
-    async def main() -> None:
-        end = asyncio.Event()
-        async with receiving() as receiver:
-            found.append((receiver, asyncio.get_running_loop(), end))
-            ready.set()
-            await end.wait()
-
-    thread = threading.Thread(target=lambda: asyncio.run(main()))
-    thread.start()
-    ready.wait()
-    receiver, loop, end = found[0]
-    try:
-        yield receiver
-    finally:
-        loop.call_soon_threadsafe(end.set)
-        thread.join()
-
-
-def until(true: Callable[[], Any], *, within: float = 60.0) -> Any:
-    """Wait for something that comes by itself."""
-    end = time.monotonic() + within
-    while time.monotonic() < end:
-        if found := true():
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it did not come")
 
 
 def hook(server: Server, url: str, **more: Any) -> dict[str, Any]:
@@ -88,37 +52,6 @@ def test_r148_r149_a_release_reaches_the_receiver_signed_and_as_the_log_has_it(
             assert ploti.webhooks.verify(post.body, post.headers, made["secret"])
         sent = [post.event["data"]["version"] for post in receiver.posts]
         assert sent == [1, 2]
-
-
-def test_r153_the_retries_come_at_their_times_by_the_servers_clock(tmp_path: Path) -> None:
-    clock = tmp_path / "clock"
-    clock.write_text("0")
-    settings = {"PLOTI_ALLOW_NETWORKS": LOOPBACK, "PLOTI_TEST_CLOCK": str(clock)}
-    with receiver_beside() as receiver, served(tmp_path, **settings) as server:
-        receiver.answer = lambda _: Answer(status=500)
-        made = hook(server, f"{receiver.url}/h")
-        server.push("ds_a", FIRST)
-        until(lambda: len(receiver.posts) == 1)
-        moved, steps = 0.0, (30, 300, 2700, 10800, 36000, 79200)
-        for number, step in enumerate(steps, start=1):
-            (delivery,) = until(
-                lambda number=number: [
-                    each for each in deliveries(server, made) if len(each["attempts"]) == number
-                ]
-            )
-            assert delivery["state"] == "waiting"
-            time.sleep(0.05)
-            assert len(receiver.posts) == number  # never early
-            moved += step * 1.1 + 30
-            clock.write_text(str(moved))
-            until(lambda number=number: len(receiver.posts) == number + 1)
-        (delivery,) = until(
-            lambda: [each for each in deliveries(server, made) if each["state"] == "failed"]
-        )
-        assert len(delivery["attempts"]) == 7
-        assert {post.id for post in receiver.posts} == {delivery["id"]}
-        log = server.get(f"/v1/feeds/subscriptions/{made['subscriptionId']}/events").json()
-        assert delivery["eventId"] in [event["id"] for event in log["events"]]
 
 
 def test_r156_r157_killed_while_it_sends_it_repeats_the_same_delivery(tmp_path: Path) -> None:

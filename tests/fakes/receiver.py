@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import threading
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple
 
 from standardwebhooks import Webhook
@@ -35,13 +36,17 @@ class Post(NamedTuple):
 
 
 class Answer(Value, kw_only=True):
-    """One answer: a status with headers after a while, and a body; or the connection reset."""
+    """One answer: a status with headers after a while, and a body; or the connection reset.
+
+    What `drips` comes byte by byte, and never ends: its body, or already its head.
+    """
 
     status: int = 200
     headers: dict[str, str] = {}
     body: bytes = b""
     after: float = 0
     drips: bool = False
+    drips_head: bool = False
     resets: bool = False
 
 
@@ -52,13 +57,15 @@ Script = Callable[[Post], Answer]
 class Receiver:
     """Takes what is sent to it; `answer` decides on each POST, and may be changed at any time.
 
-    A connection takes `keeps` POSTs and is closed without a word.
+    At first it goes by the rule or the script of a POST's path. A connection takes `keeps` POSTs
+    and is closed without a word.
     """
 
     def __init__(self) -> None:
         self.posts: list[Post] = []
         self.arrived = asyncio.Event()
         self.answers: defaultdict[str, list[Answer]] = defaultdict(list)
+        self.rules: dict[str, Script] = {}
         self.answer: Script = self._next
         self.url = ""
         self.keeps = 1
@@ -76,6 +83,8 @@ class Receiver:
         return [Webhook(secret).verify(post.body, post.headers) for post in self.posts]
 
     def _next(self, post: Post) -> Answer:
+        if post.path in self.rules:
+            return self.rules[post.path](post)
         left = self.answers[post.path]
         if not left:
             return OK
@@ -113,9 +122,10 @@ async def _send(writer: asyncio.StreamWriter, answer: Answer) -> None:
     length = 1 << 30 if answer.drips else len(answer.body)
     lines = [f"HTTP/1.1 {answer.status} .", f"Content-Length: {length}"]
     lines += [f"{name}: {value}" for name, value in answer.headers.items()]
-    writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + answer.body)
+    head = "\r\n".join(lines).encode()
+    writer.write(head if answer.drips_head else head + b"\r\n\r\n" + answer.body)
     await writer.drain()
-    while answer.drips:
+    while answer.drips or answer.drips_head:
         await asyncio.sleep(0.05)
         writer.write(b".")
         await writer.drain()
@@ -133,3 +143,26 @@ async def receiving(*, tls: ssl.SSLContext | None = None) -> AsyncIterator[Recei
             yield receiver
         finally:
             server.close()
+
+
+@contextmanager
+def receiver_beside() -> Iterator[Receiver]:
+    """A receiver in a thread of its own."""
+    ready, found = threading.Event(), []
+
+    async def main() -> None:
+        end = asyncio.Event()
+        async with receiving() as receiver:
+            found.append((receiver, asyncio.get_running_loop(), end))
+            ready.set()
+            await end.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()))
+    thread.start()
+    ready.wait()
+    receiver, loop, end = found[0]
+    try:
+        yield receiver
+    finally:
+        loop.call_soon_threadsafe(end.set)
+        thread.join()

@@ -1,5 +1,6 @@
 """The clock in whole milliseconds, a moved one, and ids and secrets."""
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from ploti.errors import ConfigError
 from ploti.model.wire import Instant
-from ploti.server.adapters.clock import OffsetClock, ShiftedClock, SystemClock
+from ploti.server.adapters.clock import OffsetClock, ShiftedClock, ShiftedTimer, SystemClock
 from ploti.server.adapters.ids import RandomIds
 
 
@@ -37,6 +38,43 @@ def test_a_moved_clock_looks_at_its_file_each_time(tmp_path: Path) -> None:
     for unreadable in ("tomorrow", "nan", "inf", "1e300", ""):
         file.write_text(unreadable)
         assert timedelta(days=1) <= clock.now() - before < timedelta(days=1, minutes=5)
+
+
+def test_what_is_waited_for_is_called_off_when_the_file_says_that_so_long_has_passed(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "seconds"
+    file.write_text("100")
+    timer = ShiftedTimer(file)
+
+    async def wait() -> None:
+        async with timer.timeout(3600):
+            file.write_text("3600")
+            await asyncio.sleep(0.1)
+            file.write_text("3700")
+            await asyncio.Event().wait()
+
+    async def story() -> float:
+        began = timer.time()
+        with pytest.raises(TimeoutError):
+            await wait()
+        return timer.time() - began
+
+    assert 3600 <= asyncio.run(story()) < 7200
+
+
+def test_what_ends_in_time_is_not_called_off(tmp_path: Path) -> None:
+    file = tmp_path / "seconds"
+    file.write_text("0")
+    timer = ShiftedTimer(file)
+
+    async def story() -> None:
+        async with timer.timeout(3600):
+            pass
+        file.write_text("3600")
+        await asyncio.sleep(0.1)
+
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize("text", ["tomorrow", "nan", "inf", "1e300", "", None])

@@ -1,10 +1,11 @@
-"""The wall clock, and the one of tests that a file moves."""
+"""The wall clock, and what tests move by a file: that clock, and the time that is waited."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, timedelta
 from pathlib import Path
 
@@ -42,20 +43,58 @@ class ShiftedClock:
 
     def __init__(self, clock: Clock, file: Path) -> None:
         self._clock = clock
+        self._shift = _Shift(file)
+
+    def now(self) -> Instant:
+        """The other clock's moment and the file's seconds."""
+        return Instant.of(self._clock.now() + self._shift.read())
+
+
+class ShiftedTimer:
+    """The Timer port for tests: what the same file adds counts as time that was waited."""
+
+    def __init__(self, file: Path) -> None:
+        self._shift = _Shift(file)
+
+    def time(self) -> float:
+        """The event loop's seconds and the file's."""
+        return asyncio.get_running_loop().time() + self._shift.read().total_seconds()
+
+    @asynccontextmanager
+    async def timeout(self, seconds: float) -> AsyncIterator[None]:
+        """Raise TimeoutError where what is done within takes longer."""
+        until = self.time() + seconds
+        async with asyncio.timeout(None) as limit:
+            looking = asyncio.create_task(self._end(limit, until))
+            try:
+                yield
+            finally:
+                looking.cancel()
+
+    async def _end(self, limit: asyncio.Timeout, until: float) -> None:
+        while self.time() < until:  # noqa: ASYNC110  nothing tells of a file that is written
+            await asyncio.sleep(_LOOK)
+        limit.reschedule(asyncio.get_running_loop().time())
+
+
+class _Shift:
+    """A number of seconds in a file, read anew at each look."""
+
+    def __init__(self, file: Path) -> None:
         self._file = file
         try:
-            self._shift = self._read()
+            self._last = self._look()
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise ConfigError(f"PLOTI_TEST_CLOCK: {file}: {reason}") from None
 
-    def now(self) -> Instant:
-        """The other clock's moment and the file's seconds."""
+    def read(self) -> timedelta:
+        """What it holds, or held last."""
         with suppress(OSError, ValueError):
-            self._shift = self._read()
-        return Instant.of(self._clock.now() + self._shift)
+            self._last = self._look()
+        return self._last
 
-    def _read(self) -> timedelta:
+    def _look(self) -> timedelta:
         with self._file.open(encoding="utf-8") as file:
             text = file.read(_LONGEST).strip()
         seconds = float(text)
@@ -67,3 +106,4 @@ class ShiftedClock:
 _MILLISECOND = timedelta(milliseconds=1)
 _LONGEST = 80
 _FARTHEST = 100 * 365 * 86_400.0
+_LOOK = 0.01

@@ -30,7 +30,7 @@ from ploti.server.api.repeats import Repeats
 from ploti.server.api.waiters import Waiters
 from ploti.server.app.listening import address_of, bind, listen
 from ploti.server.app.logs import configure_logs
-from ploti.server.app.stores import OF_WEBHOOKS, clock_of, open_store, secrets_of
+from ploti.server.app.stores import OF_WEBHOOKS, clock_of, open_store, secrets_of, timer_of
 from ploti.server.ports.store import Transaction
 from ploti.server.service.check_source import Parts, end_left_attempts
 from ploti.server.service.deliver_due import Delivering
@@ -133,7 +133,9 @@ async def _composed(
     blobs = FolderBlobs(folder.blobs, signer=signer, spare=settings.min_free)
     fetcher = _fetcher(settings, blobs)
     poster = WebhookPoster(
-        allow_networks=settings.allow_networks, user_agent=f"ploti/{version('ploti')}"
+        allow_networks=settings.allow_networks,
+        user_agent=f"ploti/{version('ploti')}",
+        timer=timer_of(settings),
     )
     builder = ProcessBuilder(
         folder.work, entry=CHILD, limits=_limits(settings), spare=settings.min_free

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from ploti.server.adapters.clock import OffsetClock, ShiftedClock, SystemClock
+from ploti.server.adapters.clock import OffsetClock, ShiftedClock, ShiftedTimer, SystemClock
 from ploti.server.adapters.data_folder import DataFolder
 from ploti.server.adapters.ids import RandomIds
 from ploti.server.adapters.store import (
@@ -62,6 +62,11 @@ def clock_of(settings: Settings, store: SqlStore) -> Clock:
     """The database's clock, moved as a test wants it."""
     clock = OffsetClock(SystemClock(), offset=store.clock_offset)
     return ShiftedClock(clock, Path(settings.test_clock)) if settings.test_clock else clock
+
+
+def timer_of(settings: Settings) -> ShiftedTimer | None:
+    """What a test has moved with the clock; None where time passes by itself."""
+    return ShiftedTimer(Path(settings.test_clock)) if settings.test_clock else None
 
 
 def _end() -> None:

@@ -32,6 +32,18 @@ class Clock(Protocol):
         ...
 
 
+class Timer(Protocol):
+    """The time that is waited: nobody sets it back or forward, as the wall clock is."""
+
+    def time(self) -> float:
+        """Seconds since some moment."""
+        ...
+
+    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
+        """Raise TimeoutError where what is done within takes longer."""
+        ...
+
+
 class Ids(Protocol):
     """Chance: new ids and secrets."""
 

@@ -18,14 +18,10 @@ _KEPT_FOR = 15
 
 
 class Trail:
-    """Where one POST went: what was dialled for it, and by which connection it was sent.
+    """Where one POST went: what was dialled for it, and by which connection it was sent."""
 
-    `until` is its deadline by the event loop's clock.
-    """
-
-    def __init__(self, *, scheme: str, until: float) -> None:
+    def __init__(self, *, scheme: str) -> None:
         self.scheme = scheme
-        self.until = until
         self.dialled = Dialled()
         self.sent_to: str | None = None
         self.is_fresh = True

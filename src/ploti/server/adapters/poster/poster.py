@@ -20,6 +20,7 @@ from ploti.server.adapters.poster.connections import GuardedConnector, Trail, un
 from ploti.server.deliver.answers import Answer
 from ploti.server.deliver.endpoint import check_url
 from ploti.server.guard import Dialled, ThreadResolver, judge
+from ploti.server.ports.outside import Timer
 
 _THREADS = 128
 """For names: one that nobody answers has a thread for longer than its attempt lasts, and failing
@@ -51,10 +52,11 @@ class WebhookPoster:
         limits: Limits | None = None,
         resolver: AbstractResolver | None = None,
         trust: ssl.SSLContext | None = None,
+        timer: Timer | None = None,
     ) -> None:
         self._allow = allow_networks
         self._limits = limits or Limits()
-        self._timeout = _timeout(self._limits, total=self._limits.total)
+        self._timer = timer or _LoopTimer()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="post")
         self._resolver = resolver or ThreadResolver(self._threads)
         self._trust = trust
@@ -63,17 +65,17 @@ class WebhookPoster:
 
     async def post(self, url: str, *, body: bytes, headers: Mapping[str, str]) -> Answer:
         """Send the body once; whatever goes wrong is an answer with an error."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        trail = Trail(scheme=url.partition(":")[0].lower(), until=began + self._limits.total)
+        began = self._timer.time()
+        trail = Trail(scheme=url.partition(":")[0].lower())
         under_way.set(trail)
         try:
-            told = await self._send(url, body, headers, trail, within=self._timeout)
-            while told is None:  # the receiver had closed the connection that was kept: another one
-                told = await self._send(url, body, headers, trail, within=self._left(trail))
+            async with self._timer.timeout(self._limits.total):
+                response = await self._send(url, body, headers, trail)
+            left = began + self._limits.total - self._timer.time()
+            told = await self._read(response, within=min(left, self._limits.body))
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failed:
             told = Answer(ms=0, error=self._tell(failed, trail.dialled))
-        ms = round((loop.time() - began) * 1000)
+        ms = round((self._timer.time() - began) * 1000)
         return msgspec.structs.replace(told, ms=ms, address=trail.address)
 
     async def refuse(self, url: str) -> str | None:
@@ -102,25 +104,24 @@ class WebhookPoster:
             await http.close()
 
     async def _send(
-        self,
-        url: str,
-        body: bytes,
-        headers: Mapping[str, str],
-        trail: Trail,
-        *,
-        within: aiohttp.ClientTimeout,
-    ) -> Answer | None:
-        """What came of one POST; None where it broke off on a connection that had been kept."""
-        try:
-            response = await self._session().post(
-                _parsed(url), data=body, headers=headers, allow_redirects=False, timeout=within
-            )
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            if trail.is_fresh:
-                raise
-            return None
+        self, url: str, body: bytes, headers: Mapping[str, str], trail: Trail
+    ) -> aiohttp.ClientResponse:
+        """The answer's head; a connection that was kept and that breaks off is made anew."""
+        while True:
+            try:
+                return await self._session().post(
+                    _parsed(url), data=body, headers=headers, allow_redirects=False
+                )
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                if trail.is_fresh:
+                    raise
+
+    async def _read(self, response: aiohttp.ClientResponse, *, within: float) -> Answer:
+        """The answer with its body's beginning; the head has decided, so that may be cut off."""
         async with response:
-            excerpt = await self._excerpt(response, until=trail.until)
+            excerpt = None
+            if not response.content.at_eof():
+                excerpt = await self._excerpt(response, within=within)
         return Answer(
             ms=0,
             status=response.status,
@@ -129,15 +130,14 @@ class WebhookPoster:
             excerpt=excerpt,
         )
 
-    def _left(self, trail: Trail) -> aiohttp.ClientTimeout:
-        left = trail.until - asyncio.get_running_loop().time()
-        return _timeout(self._limits, total=max(left, 0.001))
-
     def _session(self) -> aiohttp.ClientSession:
         if self._http is None:
             self._http = aiohttp.ClientSession(
                 connector=GuardedConnector(
                     allow=self._allow, resolver=self._resolver, trust=self._trust
+                ),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=self._limits.connect, ceil_threshold=math.inf
                 ),
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -146,14 +146,10 @@ class WebhookPoster:
             )
         return self._http
 
-    async def _excerpt(self, response: aiohttp.ClientResponse, *, until: float) -> str | None:
-        """The beginning of the body; the status line has decided already, so it may be cut off."""
-        if response.content.at_eof():
-            return None
+    async def _excerpt(self, response: aiohttp.ClientResponse, *, within: float) -> str | None:
         read = bytearray()
-        a_while = asyncio.get_running_loop().time() + self._limits.body
         try:
-            async with asyncio.timeout_at(min(until, a_while)):
+            async with self._timer.timeout(within):
                 async for chunk in response.content.iter_any():
                     read += chunk
                     if len(read) >= _READ:
@@ -181,9 +177,16 @@ class WebhookPoster:
                 return f"no answer: {type(error).__name__}"
 
 
-def _timeout(limits: Limits, *, total: float) -> aiohttp.ClientTimeout:
-    """Around everything, to the moment: aiohttp would round whole seconds up."""
-    return aiohttp.ClientTimeout(total, sock_connect=limits.connect, ceil_threshold=math.inf)
+class _LoopTimer:
+    """The event loop's time."""
+
+    def time(self) -> float:
+        """Seconds of the loop that runs."""
+        return asyncio.get_running_loop().time()
+
+    def timeout(self, seconds: float) -> asyncio.Timeout:
+        """The standard library's."""
+        return asyncio.timeout(seconds)
 
 
 @lru_cache(_REMEMBERED)
