@@ -328,3 +328,89 @@ def test_a_new_connection_that_breaks_off_is_not_tried_twice() -> None:
         assert len(receiver.posts) == 1
 
     run(work)
+
+
+@asynccontextmanager
+async def answering(*parts: bytes) -> Any:
+    """A server that sends this on each connection as soon as something comes, and reads no more.
+
+    It gives its address, and the list of what came first on each connection.
+    """
+    came: list[bytes] = []
+    over = asyncio.Event()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"".join(parts))
+        await over.wait()
+        writer.close()
+
+    async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
+        try:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/h", came
+        finally:
+            over.set()
+
+
+def answers(*parts: bytes, posts: int = 1, body: bytes = b"{}") -> tuple[list[Told], list[bytes]]:
+    async def work() -> tuple[list[Told], list[bytes]]:
+        async with answering(*parts) as (url, came):
+            sender = poster()
+            told = [await sender.post(url, body=body, headers={}) for _ in range(posts)]
+            await sender.close()
+            return told, came
+
+    return asyncio.run(work())
+
+
+EMPTY = b"HTTP/1.1 200 .\r\nContent-Length: 0\r\n\r\n"
+
+
+def test_what_is_said_ahead_of_the_answer_is_passed_over() -> None:
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+    ((told,), _) = answers(b"HTTP/1.1 100 Continue\r\n\r\n", early, EMPTY)
+    assert told.status == 200
+
+
+def test_what_is_no_http_is_told_as_that() -> None:
+    ((told,), _) = answers(b"220 mail.example ESMTP\r\n")
+    assert (told.status, told.error) == (None, "no answer: what came is not HTTP")
+
+
+def test_who_answers_before_all_was_read_gets_the_next_by_another_connection() -> None:
+    refusal = b"HTTP/1.1 413 .\r\nContent-Length: 0\r\n\r\n"
+    told, came = answers(refusal, posts=2, body=b"x" * (16 << 20))
+    assert [each.status for each in told] == [413, 413]
+    assert len(came) == 2
+
+
+def test_a_connection_on_which_more_came_than_an_answer_is_not_used_again() -> None:
+    told, came = answers(EMPTY, EMPTY, posts=2)
+    assert [each.status for each in told] == [200, 200]
+    assert len(came) == 2
+
+
+def test_a_body_that_was_cut_off_ends_its_connection() -> None:
+    async def work(receiver: Receiver) -> None:
+        receiver.keeps = 2
+        receiver.answer = lambda _: Answer(status=500, drips=True)
+        sender = poster()
+        for _ in range(2):
+            told = await sender.post(f"{receiver.url}/h", body=b"{}", headers={})
+            assert told.status == 500
+        await sender.close()
+        assert receiver.connections == 2
+
+    run(work)
+
+
+def test_a_body_is_asked_for_as_it_is_and_the_path_as_it_was_given() -> None:
+    async def work(receiver: Receiver) -> None:
+        told = await post(poster(), f"{receiver.url}/a%20b/c?d=e&f=%2F")
+        assert told.status == 200
+        (sent,) = receiver.posts
+        assert sent.path == "/a%20b/c?d=e&f=/"
+        assert "accept-encoding" not in sent.headers
+        assert sent.headers["host"] == receiver.url.partition("//")[2]
+
+    run(work)

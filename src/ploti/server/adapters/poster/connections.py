@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import ssl
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
+from aiohttp.connector import Connection
 
 from ploti.server.guard import Dialled, guarded_sockets
 
@@ -32,12 +34,15 @@ class Trail:
         return self.sent_to or next(reversed(self.dialled.addresses), None)
 
 
-under_way: ContextVar[Trail] = ContextVar("under_way")
+_under_way: ContextVar[Trail] = ContextVar("under_way")
 """The POST of this task, for the connector, which serves them all."""
 
 
 class GuardedConnector(aiohttp.TCPConnector):
-    """Judges the address of every socket as it is made; a kept connection was judged so."""
+    """Judges the address of every socket as it is made; a kept connection was judged so.
+
+    `within` are the seconds to connect in.
+    """
 
     def __init__(
         self,
@@ -45,6 +50,7 @@ class GuardedConnector(aiohttp.TCPConnector):
         allow: Sequence[str],
         resolver: AbstractResolver,
         trust: ssl.SSLContext | None,
+        within: float,
     ) -> None:
         super().__init__(
             resolver=resolver,
@@ -56,19 +62,21 @@ class GuardedConnector(aiohttp.TCPConnector):
             ssl=trust or True,
         )
         self._allow = allow
+        # To the moment: aiohttp would round whole seconds up
+        self._within = aiohttp.ClientTimeout(None, sock_connect=within, ceil_threshold=math.inf)
 
-    async def connect(self, req: Any, traces: Any, timeout: Any) -> Any:  # noqa: ANN401, ASYNC109  aiohttp's own
+    async def connection(self, request: aiohttp.ClientRequest, *, trail: Trail) -> Connection:
         """A connection for a request; its POST learns the address, and whether it is new."""
-        trail = under_way.get()
+        _under_way.set(trail)
         trail.is_fresh, trail.sent_to = True, None
         before = len(trail.dialled.addresses)
-        connection = await super().connect(req, traces, timeout)
+        connection = await self.connect(request, [], self._within)
         peer = connection.transport and connection.transport.get_extra_info("peername")
         trail.sent_to = str(peer[0]) if peer else None
         trail.is_fresh = len(trail.dialled.addresses) > before
         return connection
 
     def _make_socket(self, info: tuple[Any, ...]) -> socket.socket:
-        trail = under_way.get()
+        trail = _under_way.get()
         make = guarded_sockets(trail.scheme, allow=self._allow, dialled=trail.dialled)
         return make(info)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import ssl
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import aiohttp
 import msgspec
 from aiohttp.abc import AbstractResolver
-from yarl import URL
+from aiohttp.connector import Connection
+from aiohttp.http_exceptions import HttpProcessingError
 
 from ploti.model.wire import Value
-from ploti.server.adapters.poster.connections import GuardedConnector, Trail, under_way
+from ploti.server.adapters.poster.connections import GuardedConnector, Trail
+from ploti.server.adapters.poster.exchange import Reply, Target, ask, read
 from ploti.server.deliver.answers import Answer
 from ploti.server.deliver.endpoint import check_url
 from ploti.server.guard import Dialled, ThreadResolver, judge
@@ -29,8 +30,7 @@ lanes, which have half of all slots, must not take those of the others."""
 _REMEMBERED = 1024
 """Addresses that are not parsed anew for each POST."""
 
-_READ = 16 << 10
-_KEPT = 2 << 10
+_FAILURES = (aiohttp.ClientError, HttpProcessingError, TimeoutError, OSError, ValueError)
 
 
 class Limits(Value, kw_only=True):
@@ -60,20 +60,21 @@ class WebhookPoster:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="post")
         self._resolver = resolver or ThreadResolver(self._threads)
         self._trust = trust
-        self._http: aiohttp.ClientSession | None = None
-        self._headers = {"User-Agent": user_agent, "Content-Type": "application/json"}
+        self._connector: GuardedConnector | None = None
+        sent = {"User-Agent": user_agent, "Content-Type": "application/json"}
+        self._target = lru_cache(_REMEMBERED)(partial(Target, headers=sent))
 
     async def post(self, url: str, *, body: bytes, headers: Mapping[str, str]) -> Answer:
         """Send the body once; whatever goes wrong is an answer with an error."""
         began = self._timer.time()
         trail = Trail(scheme=url.partition(":")[0].lower())
-        under_way.set(trail)
         try:
             async with self._timer.timeout(self._limits.total):
-                response = await self._send(url, body, headers, trail)
+                connection, reply = await self._send(self._target(url), trail, body, headers)
             left = began + self._limits.total - self._timer.time()
-            told = await self._read(response, within=min(left, self._limits.body))
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failed:
+            within = min(left, self._limits.body)
+            told = await read(connection, reply, self._timer, within=within)
+        except _FAILURES as failed:
             told = Answer(ms=0, error=self._tell(failed, trail.dialled))
         ms = round((self._timer.time() - began) * 1000)
         return msgspec.structs.replace(told, ms=ms, address=trail.address)
@@ -99,64 +100,33 @@ class WebhookPoster:
     async def close(self) -> None:
         """Close the connections that are kept, and end the threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        if self._http is not None:
-            http, self._http = self._http, None
-            await http.close()
+        if self._connector is not None:
+            connector, self._connector = self._connector, None
+            await connector.close()
 
     async def _send(
-        self, url: str, body: bytes, headers: Mapping[str, str], trail: Trail
-    ) -> aiohttp.ClientResponse:
+        self, target: Target, trail: Trail, body: bytes, headers: Mapping[str, str]
+    ) -> tuple[Connection, Reply]:
         """The answer's head; a connection that was kept and that breaks off is made anew."""
+        message = target.message(body, headers)
         while True:
+            connection = await self._connections().connection(target.request, trail=trail)
             try:
-                return await self._session().post(
-                    _parsed(url), data=body, headers=headers, allow_redirects=False
-                )
+                return connection, await ask(connection, message)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
                 if trail.is_fresh:
                     raise
 
-    async def _read(self, response: aiohttp.ClientResponse, *, within: float) -> Answer:
-        """The answer with its body's beginning; the head has decided, so that may be cut off."""
-        async with response:
-            excerpt = None
-            if not response.content.at_eof():
-                excerpt = await self._excerpt(response, within=within)
-        return Answer(
-            ms=0,
-            status=response.status,
-            retry_after=_seconds(response.headers.get("Retry-After")),
-            location=_cut(response.headers.get("Location")),
-            excerpt=excerpt,
-        )
-
-    def _session(self) -> aiohttp.ClientSession:
-        if self._http is None:
-            self._http = aiohttp.ClientSession(
-                connector=GuardedConnector(
-                    allow=self._allow, resolver=self._resolver, trust=self._trust
-                ),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=self._limits.connect, ceil_threshold=math.inf
-                ),
-                headers=self._headers,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
+    def _connections(self) -> GuardedConnector:
+        """Made in the event loop that they are for."""
+        if self._connector is None:
+            self._connector = GuardedConnector(
+                allow=self._allow,
+                resolver=self._resolver,
+                trust=self._trust,
+                within=self._limits.connect,
             )
-        return self._http
-
-    async def _excerpt(self, response: aiohttp.ClientResponse, *, within: float) -> str | None:
-        read = bytearray()
-        try:
-            async with self._timer.timeout(within):
-                async for chunk in response.content.iter_any():
-                    read += chunk
-                    if len(read) >= _READ:
-                        break
-        except (aiohttp.ClientError, TimeoutError, OSError):
-            pass
-        return _cut(bytes(read[:_KEPT]).decode("utf-8", "replace"))
+        return self._connector
 
     def _tell(self, error: Exception, dialled: Dialled) -> str:
         if dialled.refused:
@@ -173,6 +143,8 @@ class WebhookPoster:
                 return f"connection: {_reason(error.os_error)}"
             case aiohttp.ServerDisconnectedError() | ConnectionError():
                 return "connection: broken off before an answer"
+            case HttpProcessingError():
+                return "no answer: what came is not HTTP"
             case _:
                 return f"no answer: {type(error).__name__}"
 
@@ -189,11 +161,6 @@ class _LoopTimer:
         return asyncio.timeout(seconds)
 
 
-@lru_cache(_REMEMBERED)
-def _parsed(url: str) -> URL:
-    return URL(url)
-
-
 def _reason(error: OSError) -> str:
     """The system's own words: those of the event loop hold addresses."""
     return os.strerror(error.errno) if error.errno and error.errno > 0 else "cannot be reached"
@@ -203,12 +170,3 @@ def _refused(scheme: str) -> str:
     if scheme == "http":
         return "in no network that PLOTI_ALLOW_NETWORKS opens to http: use https"
     return "no public address; PLOTI_ALLOW_NETWORKS opens others"
-
-
-def _seconds(text: str | None) -> float | None:
-    """The seconds of a `Retry-After`; one that names a date is passed over."""
-    return float(text[:12]) if text and text.strip().isdecimal() else None
-
-
-def _cut(text: str | None) -> str | None:
-    return text[:_KEPT].replace("\x00", "") or None if text else None
