@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.fakes.builds import Builds, declare
 
-from ploti.server.build.candidate import BuildResult, Candidate
+from ploti.server.build.candidate import Broken, BuildResult, Candidate
 
 
 def candidate(result: BuildResult) -> Candidate:
@@ -59,3 +59,35 @@ def test_a_text_that_alone_made_a_column_text_is_a_likely_null_value(tmp_path: P
     found = [each.message for each in built.findings if each.kind == "likely_null_values"]
     told = "cost was int64 and is text because of 'N/A' alone: if that means null, declare"
     assert found == [f"{told} null_values: ['N/A']"]
+
+
+def test_so_is_one_that_reads_as_no_number_though_a_database_takes_it(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"]))
+    builds.build(state("id,cost", "1,1.5", "2,2.5"))
+    built = candidate(builds.build(state("id,cost", "1,1.5", "2,NaN")))
+    (finding,) = [each for each in built.findings if each.kind == "likely_null_values"]
+    assert "null_values: ['NaN']" in finding.message
+
+
+def test_names_that_are_only_written_otherwise_are_a_likely_rename_without_any_record_found(
+    tmp_path: Path,
+) -> None:
+    """With the key's name other too, no record is known again by which values could be compared."""
+    builds = Builds(tmp_path, declare(key=["permit_no"]))
+    builds.build(state("permit_no,kind,cost", "1,a,5", "2,b,6"))
+    built = candidate(builds.build(state("Permit No,KIND,cost_usd", "1,a,5", "2,b,6")))
+    found = [each.message for each in built.findings if each.kind == "likely_rename"]
+    assert len(found) == 1
+    assert "rename: {Permit No: permit_no, KIND: kind}" in found[0]
+    (missing,) = [each.message for each in built.findings if each.kind == "key_missing"]
+    assert missing.endswith("did you mean Permit No?")
+
+
+def test_a_text_of_one_column_that_is_strange_is_no_state_of_a_table(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id"]))
+    builds.build(state("id,kind,cost", "1,a,5"))
+    for text in (b"Access denied\n", b"Error\nat line 5\n"):
+        refused = builds.build(text)
+        assert isinstance(refused, Broken)
+        assert "none of the columns of the version before" in refused.detail
+    assert isinstance(builds.build(state("id", "1")), Candidate)

@@ -106,15 +106,15 @@ def test_texts_that_mean_null_do_so_in_json_too(tmp_path: Path) -> None:
 
 
 def test_values_are_trimmed_where_it_is_asked_for(tmp_path: Path) -> None:
-    text = b"id,n,t\n a , 1 ,\tx\xc2\xa0\nb,  ,  \n"
+    text = "id,n,t\n a , 1 ,\tx\xa0\nb,  ,\u3000 \n\u200bc\ufeff,2,y\u2003\n".encode()
     plain = Builds(tmp_path / "plain", declare(key=["id"]))
     plain.folder.mkdir()
-    assert values(plain, plain.build(text), "t") == ["\tx\xa0", "  "]
+    assert values(plain, plain.build(text), "t") == ["\tx\xa0", "\u3000 ", "y\u2003"]
     builds = Builds(tmp_path, declare(key=["id"], trim=True))
     result = builds.build(text)
     assert types(result)["n"] == "int64"
-    assert values(builds, result, "id") == ["a", "b"]
-    assert values(builds, result, "t") == ["x", None]
+    assert values(builds, result, "id") == ["a", "b", "c"]
+    assert values(builds, result, "t") == ["x", None, "y"]
 
 
 def test_local_times_become_instants_of_the_zone(tmp_path: Path) -> None:
@@ -283,10 +283,10 @@ def test_a_first_state_without_rows_and_columns_is_a_failed_check(tmp_path: Path
 
 
 def test_rows_that_cannot_be_read_fail_the_check_unless_they_are_set_aside(tmp_path: Path) -> None:
-    """Ragged rows, a stray byte, a quote that is never closed and one inside a value."""
+    """Ragged rows, a stray byte, a quote never closed, one inside a value, the names again."""
     state = (
         b"id,n,t\na,1,x\nb,2\nc,3,y,z\nd,4,caf\xe9\n"
-        b'e,5,"open\nf,6,"a\nb"\ng,7,5" pipe\nh,8,"q""q"\n\ni,9,z\n'
+        b'e,5,"open\nf,6,"a\nb"\ng,7,5" pipe\nh,8,"q""q"\n\n\xef\xbb\xbfid,n,t\ni,9,z\n'
     )
     csv = {"format": "csv"}
     plain = Builds(tmp_path / "plain", declare(key=["id"], source=csv))
@@ -301,7 +301,7 @@ def test_rows_that_cannot_be_read_fail_the_check_unless_they_are_set_aside(tmp_p
         ("i", "z"),
     ]
     (finding,) = built(result).findings
-    assert (finding.kind, finding.measure) == ("rows_set_aside", 5)
+    assert (finding.kind, finding.measure) == ("rows_set_aside", 6)
     assert finding.examples == [
         "line 3: 2 values where the header has 3",
         "line 4: 4 values where the header has 3",

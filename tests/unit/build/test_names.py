@@ -10,6 +10,7 @@ from ploti.server.build.names import name_columns
     [
         (["id", "Status"], ["id", "Status"]),
         ([" id ", "a b"], ["id", "a b"]),
+        (["\ufeffid", "\u200bname\u2003", "a\u200bb"], ["id", "name", "a\u200bb"]),
         (["name", "name"], ["name", "name_2"]),
         (["name", "NAME", "Name"], ["name", "NAME_2", "Name_3"]),
         (["name", "name", "name_2"], ["name", "name_3", "name_2"]),
@@ -24,6 +25,7 @@ from ploti.server.build.names import name_columns
     ids=[
         "as they are",
         "outer blanks",
+        "outer blanks that nobody sees",
         "twice",
         "but for case",
         "a number that is taken",

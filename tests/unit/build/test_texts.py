@@ -88,6 +88,7 @@ def test_a_type_is_found_where_a_text_cannot_be_meant_otherwise(
             ["1.005", "1000", "1e1", "05", "5."],
         ),
         ("decimal(3,0)", ["12", "12.0"], ["12.5", "1000"]),
+        ("boolean", ["true", "True", "FALSE"], ["t", "1", "yes", "true "]),
     ],
 )
 def test_a_settled_type_takes_the_same_value_written_otherwise(

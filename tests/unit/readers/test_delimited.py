@@ -111,3 +111,36 @@ def test_broken_quotes_are_told_alike_in_csv_and_tsv(tmp_path: Path, row: str) -
 def test_a_plain_file_is_not_written_again(tmp_path: Path) -> None:
     read_text(tmp_path, "id,t\n1,a\n", encoding="utf-8")
     assert [each.name for each in tmp_path.iterdir()] == ["given.txt"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_names_that_come_again_tell_of_files_put_one_after_another(
+    tmp_path: Path, end: str, mark: str, delimiter: str
+) -> None:
+    names = f'id{delimiter}"kind, of it"'
+    lines = ["", names, f"1{delimiter}a", mark + names, f"2{delimiter}b", ""]
+    with pytest.raises(SourceError, match="line 4: the names of the columns again"):
+        read_text(tmp_path, end.join(lines), delimiter=delimiter)
+
+
+def test_names_that_come_again_are_found_in_every_block_of_a_large_file(tmp_path: Path) -> None:
+    rows = f"12,{'a' * 5_000}\n" * 1_000
+    assert len(read_text(tmp_path, f"id,ab\n{rows}").rows) == 1_000
+    with pytest.raises(SourceError, match="line 1002: the names of the columns again"):
+        read_text(tmp_path, f"id,ab\n{rows}id,ab\n")
+
+
+def test_a_value_of_a_single_column_may_be_as_its_name(tmp_path: Path) -> None:
+    assert read_text(tmp_path, "word\nid\nword\n").column("word") == ["id", "word"]
+    assert len(read_text(tmp_path, ",\n,\n,\n").rows) == 2
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_names_that_stand_lower_down_are_pointed_at(tmp_path: Path, delimiter: str) -> None:
+    text = f"Permits of 2024\n\nid{delimiter}kind{delimiter}cost\n1{delimiter}a{delimiter}5\n"
+    with pytest.raises(SourceError, match=r"line 3: .*\{format: csv, header_row: 3\}"):
+        read_text(tmp_path, text, delimiter=delimiter)
+    found = read_text(tmp_path, text, delimiter=delimiter, header_row=3)
+    assert found.rows == [{"id": "1", "kind": "a", "cost": "5"}]

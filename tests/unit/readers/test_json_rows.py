@@ -73,6 +73,9 @@ def test_an_object_may_hold_the_rows_among_other_members(tmp_path: Path) -> None
     [
         ('"exceededTransferLimit": true', "says that it has more than these 1 rows"),
         ('"numberMatched": 7', r"gave 1 rows of 7 that it has \(numberMatched\)"),
+        ('"total_count": 7', r"gave 1 rows of 7 that it has \(total_count\)"),
+        ('"@odata.count": 7', r"gave 1 rows of 7 that it has \(@odata.count\)"),
+        ('"errors": [{"message": "timeout"}]', 'answers with errors: {"message": "timeout"}'),
         ('"next": "https://x/?page=2"', r"an address of more \('https://x/\?page=2'\)"),
         ('"@odata.nextLink": "https://x/2"', "it is one page"),
         ('"links": {"next": "/p/2"}', "it is one page"),

@@ -84,6 +84,18 @@ def test_a_head_that_is_no_data_is_named_whatever_was_declared(
         choose(READERS, declared=declared, name="a.csv", head=head)
 
 
+@pytest.mark.parametrize("head", [b'{"error": "quota"}', b'\xef\xbb\xbf [ {"a": 1}]', b"{}", b"[]"])
+@pytest.mark.parametrize("declared", ["csv", "tsv"])
+def test_json_in_place_of_a_table_of_text_is_shown(head: bytes, declared: str) -> None:
+    with pytest.raises(SourceError, match=f"the source is JSON, and {declared} is expected: [{{[]"):
+        choose(READERS, declared=declared, name="a.json", head=head)
+
+
+def test_names_in_brackets_are_no_json() -> None:
+    head = b"[id],[kind]\n1,a\n"
+    assert choose(READERS, declared=None, name="a.csv", head=head).format == "csv"
+
+
 @pytest.mark.parametrize(
     ("head", "kind"),
     [

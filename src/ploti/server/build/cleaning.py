@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from ploti.errors import SourceError
 from ploti.model.schema import Schema
 from ploti.model.sql import identifier, literal
-from ploti.server.build.names import GEOMETRY
+from ploti.server.build.names import BLANKS, GEOMETRY
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawColumn, RawKind, RawTable
 
-_BLANKS = "' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13) || chr(160)"
+_BLANKS = " || ".join(f"chr({ord(blank)})" for blank in BLANKS)
 
 
 def clean(raw: RawTable, declaration: Declaration) -> RawTable:

@@ -17,7 +17,7 @@ from ploti.model.schema import Column, Schema
 from ploti.model.sql import identifier
 from ploti.server.build import texts
 from ploti.server.build.local_times import LocalTimes
-from ploti.server.build.names import GEOMETRY, name_columns, renamed
+from ploti.server.build.names import GEOMETRY, bare, name_columns, renamed, trimmed
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawColumn, RawKind, RawTable
 
@@ -134,7 +134,7 @@ def _plan(
         types = tuple(dict.fromkeys("timestamp" if t == "datetime" else t for t in types))
     return PlannedColumn(
         name=name,
-        source_name=raw.source_name.strip(),
+        source_name=trimmed(raw.source_name),
         kind=raw.kind,
         field=raw.field,
         types=types,
@@ -147,6 +147,8 @@ def _plan(
 
 def _check_known(declaration: Declaration, names: Sequence[str], base: Schema | None) -> None:
     there = f"it has {_listed(names)}"
+    if base and len(names) == 1 and _is_strange(names[0], base):
+        raise SourceError(f"the source has none of the columns of the version before: {there}")
     missing = [name for name in declaration.key if name not in names]
     if missing and not _was_known(missing, base):
         raise SourceError(f"the source has no column {_listed(missing)}, which is the key; {there}")
@@ -155,6 +157,12 @@ def _check_known(declaration: Declaration, names: Sequence[str], base: Schema | 
     strange = [name for name in (*declaration.columns, *compared) if name not in known]
     if strange:
         raise SourceError(f"the source has no column {_listed(strange)}, as declared; {there}")
+
+
+def _is_strange(name: str, base: Schema) -> bool:
+    """Whether a state's one column says that it is another text, such as that of an error."""
+    known = [column.name for column in base.columns]
+    return len(known) > 2 and name not in known and base.geometry is None
 
 
 def _was_known(missing: Sequence[str], base: Schema | None) -> bool:
@@ -174,7 +182,8 @@ def missing_key(declaration: Declaration, there: Iterable[str]) -> str | None:
     missing = [name for name in declaration.key if name not in names]
     if not missing:
         return None
-    near = get_close_matches(missing[0], names, n=1)
+    alike = [name for name in names if bare(name) == bare(missing[0]) != ""]
+    near = alike or get_close_matches(missing[0], names, n=1)
     hint = f": did you mean {near[0]}?" if near else ""
     return f"the source has no column {_listed(missing)}, which the declaration has as key{hint}"
 

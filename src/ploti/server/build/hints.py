@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ploti.model.admin import Finding
 from ploti.model.schema import RetypedColumn, Schema, SchemaChange
 from ploti.model.sql import identifier, literal
 from ploti.server.build.diff import DIFF
 from ploti.server.build.measures import Measures
+from ploti.server.build.names import bare
 from ploti.server.build.shape import Shape, base_value
+from ploti.server.build.texts import kept
 
 _MOST = 5
 """Columns that left, and that came, which are compared with each other."""
@@ -17,26 +19,43 @@ _MOST = 5
 _ALIKE = 0.95
 _NEARLY_ALL = 0.8
 _LOOKED_AT = 10_000
-_SQL_TYPES = {
-    "int64": "BIGINT",
-    "float64": "DOUBLE",
-    "boolean": "BOOLEAN",
-    "date": "DATE",
-    "timestamp": "TIMESTAMPTZ",
-    "datetime": "TIMESTAMP",
-}
+_NO_SCALARS = {"json", "geometry"}
+
+
+def written_otherwise(change: SchemaChange) -> dict[str, str]:
+    """The name that came for each that left, where both have the same letters and digits."""
+    came = {bare(column.name): column.name for column in change.added if bare(column.name)}
+    left = {column.name: came.get(bare(column.name)) for column in change.removed}
+    return {old: new for old, new in left.items() if new}
+
+
+def written_finding(names: Mapping[str, str]) -> list[Finding]:
+    """A finding of all columns whose names are only written otherwise."""
+    if not names:
+        return []
+    pairs = ", ".join(f"{new}: {old}" for old, new in names.items())
+    return [
+        Finding(
+            reason=None,
+            kind="likely_rename",
+            message=f"{', '.join(names)} came with the name written otherwise: if nothing else"
+            f" changed, declare rename: {{{pairs}}}",
+        )
+    ]
 
 
 def renames_sql(
-    change: SchemaChange, *, before: str, after: str, filled: Sequence[str]
+    change: SchemaChange, *, before: str, after: str, filled: Sequence[str], told: Mapping[str, str]
 ) -> str | None:
     """SQL of a row a pair of columns: the one that left, the one that came, values, equal ones.
 
-    None where nothing left or nothing came. The values are those of records in both snapshots; of
-    the `filled` columns, which were there, those of records that had none in them.
+    None where nothing left or nothing came but what is `told` already. The values are those of
+    records in both snapshots; of the `filled` columns, which were there, those of records that had
+    none in them.
     """
-    came = [each.name for each in change.added]
-    pairs = [(old.name, new) for old in change.removed[:_MOST] for new in [*came, *filled][:_MOST]]
+    left = [each.name for each in change.removed if each.name not in told]
+    came = [each.name for each in change.added if each.name not in told.values()]
+    pairs = [(old, new) for old in left[:_MOST] for new in [*came, *filled][:_MOST]]
     if not pairs:
         return None
     parts = [
@@ -137,13 +156,12 @@ def alone_finding(found: list[tuple[object, ...]]) -> list[Finding]:
 
 def misfits_sql(column: RetypedColumn, *, after: str) -> str | None:
     """SQL of up to two texts of a column that its former type does not hold; None for others."""
-    former = _SQL_TYPES.get(column.from_, "DECIMAL(38,10)" if "(" in column.from_ else None)
-    if column.to != "string" or former is None:
+    if column.to != "string" or column.from_ in _NO_SCALARS:
         return None
     name = identifier(column.name)
     return (
         f"SELECT DISTINCT {name} FROM read_parquet({literal(after)}) WHERE {name} IS NOT NULL"
-        f" AND TRY_CAST({name} AS {former}) IS NULL LIMIT 2"
+        f" AND NOT {kept(column.from_, name)} LIMIT 2"
     )
 
 

@@ -13,6 +13,15 @@ _UNNAMED = "unnamed"
 _ROW_NUMBER = "file_row_number"
 """DuckDB's own column of the files that it reads, of which a file must have no other."""
 
+BLANKS = "".join(
+    chr(code)
+    for code in (
+        *(*range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200C)),
+        *(0x200E, 0x200F, 0x2028, 0x2029, 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF),
+    )
+)
+"""What is blank on paper: white space of any script, and marks that nobody sees."""
+
 
 def name_columns(source_names: Sequence[str], *, taken: Sequence[str] = ()) -> list[str]:
     """The names that columns of these source names have in the dataset, in the same order.
@@ -37,14 +46,24 @@ def renamed(source_names: Sequence[str], names: Mapping[str, str]) -> list[str]:
 
     A column that has the given name of its own keeps it, and the other one its own.
     """
-    stripped = [name.strip() for name in source_names]
+    stripped = [trimmed(name) for name in source_names]
     return [
         names[name] if name in names and names[name] not in stripped else name for name in stripped
     ]
 
 
+def trimmed(source_name: str) -> str:
+    """A name without its outer blanks, seen and unseen ones."""
+    return source_name.strip(BLANKS)
+
+
+def bare(name: str) -> str:
+    """The letters and digits of a name, in one case: what is left of it however it is written."""
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
 def _plain(source_name: str) -> str:
-    name = source_name.strip() or _UNNAMED
+    name = trimmed(source_name) or _UNNAMED
     if name.casefold() == _ROW_NUMBER:
         return f"source_{name}"
     return f"source{name}" if name.casefold().startswith(PREFIX) else name

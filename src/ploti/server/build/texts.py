@@ -85,7 +85,7 @@ def kept(type_: str, text: str) -> str:
             )
             return _finite(typed, f"{number} AND {few}")
         case "boolean":
-            return f"({text} IN ('true', 'false'))"
+            return f"(lower({text}) IN ('true', 'false'))"
         case "date":
             return f"coalesce({typed}::VARCHAR = {text} AND length({text}) = 10, false)"
         case "timestamp" | "datetime":

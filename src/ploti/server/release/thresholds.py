@@ -98,4 +98,4 @@ def _strayed(before: Measures, after: Measures, *, most: float | None) -> list[F
 
 
 def _shown(box: tuple[float, float, float, float]) -> str:
-    return ", ".join(f"{corner:g}" for corner in box)
+    return ", ".join(f"{corner + 0.0:g}" for corner in box)  # no -0

@@ -63,8 +63,10 @@ def find_hints(
         return []
     (old, were), (new, are) = before, after
     filled = hints.filled_since(change, were, are)
-    renames = hints.renames_sql(change, before=old, after=new, filled=filled)
-    findings = hints.rename_findings(engine.rows(renames)) if renames else []
+    written = hints.written_otherwise(change)
+    renames = hints.renames_sql(change, before=old, after=new, filled=filled, told=written)
+    findings = hints.written_finding(written)
+    findings += hints.rename_findings(engine.rows(renames)) if renames else []
     for column in change.retyped:
         misfits = hints.misfits_sql(column, after=new)
         if misfits:

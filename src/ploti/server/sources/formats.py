@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
@@ -42,6 +43,9 @@ _TOLD = {
     b"\xff\xfe": ("text in UTF-16", {"csv", "tsv"}),
     b"\xfe\xff": ("text in UTF-16", {"csv", "tsv"}),
 }
+_TABLES = {"csv", "tsv"}
+_JSON = re.compile(rb'\{\s*["}]|\[\s*[]\[{"]')
+_SHOWN = 100
 _HTML = (b"<!doctype html", b"<html", b"<head", b"<body", b"<script")
 
 
@@ -72,6 +76,7 @@ def choose(readers: Sequence[F], *, declared: str | None, name: str, head: bytes
         declared = PACKED
     for reader in readers:
         if reader.format == declared or (declared is None and reader.matches(name, head)):
+            _refuse_json(head, reader.format)
             return reader
     known = ", ".join(reader.format for reader in readers if reader.format in FORMATS)
     raise SourceError(f"the format of '{name}' cannot be told: declare source.format as {known}")
@@ -94,6 +99,13 @@ def refuse(head: bytes, *, declared: str | None = None) -> None:
         if head.startswith(magic) and declared not in {None, *formats}:
             raise SourceError(f"the source is {kind}, and {declared} is declared")
     _refuse_markup(text, head, declared=declared)
+
+
+def _refuse_json(head: bytes, format_: str) -> None:
+    text = head.removeprefix(_BOM).lstrip(_BLANKS)
+    if format_ in _TABLES and _JSON.match(text):
+        said = text[:_SHOWN].decode(errors="replace")
+        raise SourceError(f"the source is JSON, and {format_} is expected: {said}")
 
 
 def _refuse_markup(text: bytes, head: bytes, *, declared: str | None) -> None:

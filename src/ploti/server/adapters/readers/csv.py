@@ -17,6 +17,7 @@ from ploti.server.adapters.readers.csv_records import (
     analyse,
     blocks,
     check_fields,
+    check_names_again,
     cleaned,
 )
 from ploti.server.adapters.readers.raw_file import check_width
@@ -33,6 +34,12 @@ _SAMPLE = 64 << 10
 """Bytes of each block of a large file that go into its sample."""
 
 _OTHER_SEPARATORS = {";": ("semicolons", "';'"), "\t": ("tabs", r'"\t"'), "|": ("bars", "'|'")}
+
+
+class _Header(NamedTuple):
+    names: list[str]
+    written: bytes
+    record: int
 
 
 class _Scan(NamedTuple):
@@ -78,17 +85,20 @@ class CsvReader:
 
 
 def _scan(path: Path) -> _Scan:
-    facts, header, parts = Facts(), list[str](), list[bytes]()
+    facts, header, parts = Facts(), None, list[bytes]()
     for block in blocks(path):
         found = analyse(block)
-        header = header or _header(block, found)
+        first, header = header is None, header or _header(block, found)
         if header:
-            check_fields(block, found, columns=len(header))
+            check_fields(block, found, columns=len(header.names))
+        if header and len(header.names) > 1 and any(header.names):
+            after = header.record if first else -1
+            check_names_again(block, found, header.written, after=after)
         facts.add(block, found)
         parts.append(_first_records(block, found))
     if not header:
         raise SourceError("the source is empty: it has no header")
-    return _Scan(header=header, facts=facts, parts=parts)
+    return _Scan(header=header.names, facts=facts, parts=parts)
 
 
 def _first_records(block: Block, found: Structure) -> bytes:
@@ -105,16 +115,16 @@ def _sample(scan: _Scan, path: Path) -> str | None:
     return str(path)
 
 
-def _header(block: Block, found: Structure) -> list[str]:
+def _header(block: Block, found: Structure) -> _Header | None:
     """The names in the first record that is not blank; none where there is no such record."""
     filled = (~found.blank).nonzero()[0]
     if not len(filled):
-        return []
+        return None
     first = int(filled[0])
     start = int(found.ends[first - 1]) + 1 if first else 0
-    text = block.data[start : int(found.ends[first])].tobytes().decode().removesuffix("\r")
+    written = block.data[start : start + int(found.lengths[first])].tobytes()
     try:
-        names = next(csv.reader(io.StringIO(text, newline="")))
+        names = next(csv.reader(io.StringIO(written.decode(), newline="")))
     except csv.Error as error:
         raise SourceError(f"the header cannot be names of columns: {error}") from None
     check_width(len(names))
@@ -123,13 +133,13 @@ def _header(block: Block, found: Structure) -> list[str]:
             "line 1 names the separator, as for Excel, and no columns: declare"
             " source: {format: csv, header_row: 2}"
         )
-    for separator, (kind, written) in _OTHER_SEPARATORS.items():
+    for separator, (kind, sign) in _OTHER_SEPARATORS.items():
         if len(names) == 1 and separator in names[0]:
             raise SourceError(
                 f"line 1: values are separated by {kind}: declare"
-                f" source: {{format: csv, delimiter: {written}}}"
+                f" source: {{format: csv, delimiter: {sign}}}"
             )
-    return names
+    return _Header(names=names, written=written, record=first)
 
 
 def _clean(path: Path, clean: Path) -> str:

@@ -21,6 +21,7 @@ _BLOCK = 4 << 20
 _LONGEST_RECORD = 256 << 20
 _COMMA, _LF, _CR, _QUOTE = b',\n\r"'
 _BOM = b"\xef\xbb\xbf"
+NAMES_AGAIN = "the names of the columns again, as where files were put one after another"
 
 Bytes = npt.NDArray[np.uint8]
 Positions = npt.NDArray[np.intp]
@@ -237,10 +238,31 @@ def check_fields(block: Block, found: Structure, *, columns: int) -> None:
     if len(wrong):
         record = int(wrong[0])
         start = int(found.ends[record - 1]) + 1 if record else 0
-        raise SourceError(
-            f"line {_line(block, start)}: {found.fields[record]} values where the header has"
-            f" {columns}"
-        )
+        values, line = int(found.fields[record]), _line(block, start)
+        hint = names_below(record + 1) if line <= record + 1 and 2 * columns <= values else ""
+        raise SourceError(f"line {line}: {values} values where the header has {columns}{hint}")
+
+
+def names_below(row: int) -> str:
+    """What to say where a first row is far narrower than those from a later one on."""
+    return f"; if the names stand in row {row}, declare source: {{format: csv, header_row: {row}}}"
+
+
+def check_names_again(block: Block, found: Structure, names: bytes, *, after: int) -> None:
+    """No record past the one numbered `after` is the header again, as it stands or marked.
+
+    Raises SourceError naming the line: two files put together have it so.
+    """
+    starts = np.append(0, found.ends[:-1] + 1)
+    for written in (names, _BOM + names):
+        at = starts[found.lengths == len(written)]
+        at = at[at > (starts[after] if after >= 0 else -1)]
+        for place, byte in enumerate(written):
+            if not len(at):
+                break
+            at = at[block.data[at + place] == byte]
+        if len(at):
+            raise SourceError(f"line {_line(block, int(at[0]))}: {NAMES_AGAIN}")
 
 
 def cleaned(block: Block, found: Structure) -> bytes:

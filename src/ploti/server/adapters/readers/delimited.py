@@ -12,7 +12,12 @@ from msgspec.structs import replace
 
 from ploti.errors import SourceError
 from ploti.server.adapters.readers.csv import CsvReader
-from ploti.server.adapters.readers.set_aside import values_of_any_length, write_readable
+from ploti.server.adapters.readers.csv_records import NAMES_AGAIN, names_below
+from ploti.server.adapters.readers.set_aside import (
+    is_again,
+    values_of_any_length,
+    write_readable,
+)
 from ploti.server.sources.declaration import Declaration
 from ploti.server.sources.raw import RawTable
 
@@ -111,17 +116,22 @@ def _rewrite(
 
 def _rows(text: TextIO, delimiter: str, header_row: int) -> Iterator[list[str]]:
     reader = csv.reader(text, delimiter=delimiter, strict=True)
-    width = ended = 0
+    names: list[str] = []
+    ended = 0
     try:
         for number, row in enumerate(reader, 1):
             ended = reader.line_num
             if number < header_row or not row:
                 continue
-            width = width or len(row)
+            width = len(names or row)
+            if is_again(row, names):
+                raise SourceError(f"line {reader.line_num}: {NAMES_AGAIN}")
             if len(row) != width:
+                hint = names_below(number) if 2 * width <= len(row) else ""
                 raise SourceError(
-                    f"line {reader.line_num}: {len(row)} values, and there are {width} names"
+                    f"line {reader.line_num}: {len(row)} values, and there are {width} names{hint}"
                 )
+            names = names or row
             yield row
     except csv.Error as error:
         raise SourceError(f"line {ended + 1}: {_said_of_quotes(error)}") from None
@@ -130,7 +140,7 @@ def _rows(text: TextIO, delimiter: str, header_row: int) -> Iterator[list[str]]:
             f"after line {reader.line_num}: the text is in another encoding than"
             f" {text.encoding}: declare source.encoding ({error})"
         ) from None
-    if not width:
+    if not names:
         raise SourceError(f"the source has no names in row {header_row}")
 
 

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from ploti.errors import SourceError
 
 _LIMIT = "exceededTransferLimit"
-_TOTALS = ("numberMatched", "totalFeatures")
+_TOTALS = (
+    *("numberMatched", "totalFeatures", "total_count", "totalCount", "totalResults"),
+    "@odata.count",
+)
 _NEXT = ("next", "nextLink", "next_page_url", "@odata.nextLink")
 TELLING = frozenset({_LIMIT, "properties", "links", *_TOTALS, *_NEXT})
-"""Members that may say it, as ArcGIS, OGC services, OData and other APIs of pages have them."""
+"""Members that may say it, as ArcGIS, OGC services, Opendatasoft, OData and others do."""
 
 
 def refuse_page(beside: Mapping[str, object], *, rows: int) -> None:

@@ -176,6 +176,7 @@ def _listed(stream: JsonStream, layer: str | None) -> Iterator[bytes]:
             continue
         for number, element in enumerate(stream.elements()):
             if number == 0 and (element.startswith(b"{") or name == layer):
+                _refuse_errors(name, element, layer)
                 found = _only(found, name)
             if found == name:
                 rows += 1
@@ -184,6 +185,13 @@ def _listed(stream: JsonStream, layer: str | None) -> Iterator[bytes]:
     if found is None:
         wanted = "list of objects" if layer is None else f"list '{layer}'"
         raise SourceError(f"the JSON text has no {wanted} with any in it")
+
+
+def _refuse_errors(name: str, first: bytes, layer: str | None) -> None:
+    """Raise SourceError for a list that says what went wrong, but where it is asked for."""
+    if name == "errors" and layer is None:
+        said = first[:_SHOWN].decode(errors="replace")
+        raise SourceError(f"the source answers with errors: {said}")
 
 
 def _told(text: bytes) -> object:

@@ -14,12 +14,14 @@ from typing import TextIO
 
 from ploti.errors import SourceError
 from ploti.model.admin import Finding
+from ploti.server.adapters.readers.csv_records import NAMES_AGAIN
 
 _MOST_LINES = 1_000
 """Lines of one record; a quote that is open for longer was meant otherwise."""
 
 _LONGEST_LINE = 256 << 20
 _EXAMPLES = 5
+_MARK = "\ufeff"
 _STRAY = re.compile("[\udc80-\udcff]")
 
 
@@ -38,8 +40,9 @@ def write_readable(
 ) -> list[Finding]:
     """Write the readable rows as CSV; a finding says which lines were set aside, if any.
 
-    A row is set aside that has another number of values than there are names, quotes that do not
-    pair, or bytes that are none of the encoding. Raises SourceError where the names are so.
+    A row is set aside that has another number of values than there are names, that is the names
+    again, or has quotes that do not pair, or bytes that are none of the encoding. Raises
+    SourceError where the names cannot be read.
     """
     aside: list[str] = []
     count = 0
@@ -57,6 +60,13 @@ def write_readable(
             if len(aside) < _EXAMPLES:
                 aside.append(f"line {line}: {found}")
     return [_finding(count, aside)] if count else []
+
+
+def is_again(row: list[str] | str, names: list[str]) -> bool:
+    """Whether a row is that of the names, maybe behind the mark of another file's encoding."""
+    if isinstance(row, str) or len(row) < 2 or not any(row):
+        return False
+    return [row[0].removeprefix(_MARK), *row[1:]] == names
 
 
 def _finding(count: int, examples: list[str]) -> Finding:
@@ -83,17 +93,18 @@ class _Rows:
 
     def read(self) -> Iterator[tuple[int, list[str] | str]]:
         """Each row with the number of its line, or what is wrong with it; blank lines are none."""
-        width = number = 0
+        names: list[str] = []
+        number = 0
         while lines := self._record():
             line, number = self._line - len(lines) + 1, number + 1
-            found = self._parsed(lines, width)
+            found = self._parsed(lines, len(names))
             if found == [] or number < self._header_row:
                 continue
-            if not width and isinstance(found, str):
+            if not names and isinstance(found, str):
                 raise SourceError(f"line {line}: the names cannot be read: {found}")
-            width = width or len(found)
-            yield line, found
-        if not width:
+            yield line, NAMES_AGAIN if is_again(found, names) else found
+            names = names or [*found]
+        if not names:
             raise SourceError(f"the source has no names in row {self._header_row}")
 
     def _parsed(self, lines: list[str], width: int) -> list[str] | str:
