@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.unit.readers.reading import Read, read
+from tests.unit.readers.test_xlsx import HEAD, book
 
 from ploti.errors import SourceError
 from ploti.server.adapters.readers import READERS
 from ploti.server.adapters.readers.archive import Archive
+from ploti.server.sources import formats
 from ploti.server.sources.formats import PACKED
 
 PACKED_READER = next(reader for reader in READERS if reader.format == PACKED)
@@ -85,12 +87,29 @@ def test_the_declared_format_is_that_of_the_member(tmp_path: Path) -> None:
     assert found.column("t") == ["007"]
 
 
+@pytest.mark.parametrize("format_", [None, "xlsx"])
+def test_a_workbook_which_is_an_archive_itself_is_read(tmp_path: Path, format_: str | None) -> None:
+    row = "<row r='2'><c r='A2' t='str'><v>007</v></c></row>"
+    content = book(tmp_path, HEAD + row).read_bytes()
+    zipped = packed(tmp_path, {"about.txt": "what", "t.xlsx": content})
+    gzipped = tmp_path / "given.gz"
+    gzipped.write_bytes(gzip.compress(content))
+    for number, path in enumerate((zipped, gzipped)):
+        into = tmp_path / str(number)
+        into.mkdir()
+        with path.open("rb") as file:
+            head = file.read(formats.HEAD)
+        reader = formats.choose(READERS, declared=format_, name=path.name, head=head)
+        source = {"format": format_}
+        assert read(reader, path, into, source=source).column("a") == ["007"]
+
+
 def test_an_archive_in_an_archive_is_refused(tmp_path: Path) -> None:
     inner = packed(tmp_path, {"a.csv": TABLE}).read_bytes()
     with pytest.raises(SourceError, match="no data file"):
         read_packed(tmp_path, {"inner.zip": inner})
     again = packed(tmp_path, {"inner.csv": inner})
-    with pytest.raises(SourceError, match="cannot be told"):
+    with pytest.raises(SourceError, match="another archive in it, which is not read"):
         read(PACKED_READER, again, tmp_path)
 
 

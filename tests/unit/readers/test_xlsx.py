@@ -122,6 +122,14 @@ def test_numbers_are_the_shortest_text_of_their_double(tmp_path: Path) -> None:
     assert found.kind("a") == "number"
 
 
+@pytest.mark.parametrize(
+    "cell", ["><f>1+1</f>", "t='n'><f>1+1</f><v></v>", "><f t='shared' si='0'/>"]
+)
+def test_a_formula_that_was_never_reckoned_is_no_empty_cell(tmp_path: Path, cell: str) -> None:
+    with pytest.raises(SourceError, match="column 1: the formula has no value"):
+        read_cells(tmp_path, "><v>1</v>", cell)
+
+
 def test_a_formula_is_the_value_kept_with_it_and_an_error_is_null_and_said(tmp_path: Path) -> None:
     error = "t='e'><f>1/0</f><v>#DIV/0!</v>"
     found = read_cells(tmp_path, "><f>1+1</f><v>2</v>", error, "t='b'><v>1</v>")

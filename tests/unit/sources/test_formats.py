@@ -74,6 +74,7 @@ def test_what_cannot_be_told_must_be_declared() -> None:
         (b"BZh91AY", "packed with bzip2"),
         (b"%PDF-1.7", "a PDF document"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "a workbook of the old kind"),
+        (b"\x00\x00\x27\x0a", "one file of a shapefile, which is not read: bring all of them"),
     ],
 )
 @pytest.mark.parametrize("declared", ["csv", "geojson", None])

@@ -25,7 +25,7 @@ HEAD = 4096
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-_ZIPPED = {"shapefile", "filegdb", "xlsx"}
+_ZIPPED = {"shapefile", "filegdb"}
 _MAGIC = {
     b"PK\x05\x06": "an empty ZIP archive",
     b"BZh": "packed with bzip2",
@@ -34,6 +34,7 @@ _MAGIC = {
     b"7z\xbc\xaf\x27\x1c": "packed with 7-Zip",
     b"Rar!": "packed with RAR",
     b"%PDF": "a PDF document",
+    b"\x00\x00\x27\x0a": "one file of a shapefile: bring all of them in one ZIP archive",
     b"\xd0\xcf\x11\xe0": "a workbook of the old kind, or with a password: save it as XLSX, without",
 }
 _TOLD = {
@@ -94,7 +95,8 @@ def refuse(head: bytes, *, declared: str | None = None) -> None:
         raise SourceError("the source is empty: it sent no data")
     for magic, kind in _MAGIC.items():
         if head.startswith(magic):
-            raise SourceError(f"the source is {kind}, which is not read")
+            what, colon, advice = kind.partition(":")
+            raise SourceError(f"the source is {what}, which is not read{colon}{advice}")
     for magic, (kind, formats) in _TOLD.items():
         if head.startswith(magic) and declared not in {None, *formats}:
             raise SourceError(f"the source is {kind}, and {declared} is declared")

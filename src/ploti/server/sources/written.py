@@ -17,7 +17,7 @@ from ploti.server.sources.declaration import (
 from ploti.server.sources.interval import written_interval
 from ploti.server.sources.reference_systems import usual_precision
 
-READER = 2
+READER = 3
 """Raise it when a reader reads the same bytes otherwise: every dataset is then read again.
 
 `tests/data/readers.json` has what is read of many files under this number. Bytes that were refused

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from ploti.errors import SourceError
-from ploti.server.adapters.readers.archive import Archive, choose_member, open_archive
+from ploti.server.adapters.readers.archive import MAGIC, Archive, choose_member, open_archive
 from ploti.server.ports.building import Reader
 from ploti.server.sources import formats
 from ploti.server.sources.declaration import Declaration, check_format
@@ -40,7 +40,8 @@ _ALWAYS_ALLOWED = 1 << 30
 class PackedReader:
     """Unpacks, tells the format of what is inside as of any file, and has its reader read it.
 
-    Of several data files `member` names the one. An archive in an archive is refused.
+    Of several data files `member` names the one. An archive in an archive is refused, but for a
+    workbook, or a dataset that is one archive.
     """
 
     format = formats.PACKED
@@ -64,14 +65,25 @@ class PackedReader:
         else:
             whole, inside = None, _gunzip(path, folder)
         if inside is None:
-            reader = next(each for each in self._readers if each.format == whole)
-            check_format(declaration, reader.format)
-            return reader.read(path, declaration=declaration, folder=folder)
+            return self._read_whole(whole, path, declaration=declaration, folder=folder)
         return self._read_inside(inside, declaration=declaration, folder=folder)
+
+    def _read_whole(
+        self, format_: str | None, path: str, *, declaration: Declaration, folder: str
+    ) -> RawTable:
+        reader = next(each for each in self._readers if each.format == format_)
+        check_format(declaration, reader.format)
+        return reader.read(path, declaration=declaration, folder=folder)
 
     def _read_inside(self, inside: Path, *, declaration: Declaration, folder: str) -> RawTable:
         with inside.open("rb") as file:
             head = file.read(formats.HEAD)
+        if head.startswith(MAGIC):
+            with open_archive(str(inside)) as archive:
+                whole = _whole(archive, declaration)
+            if whole is None:
+                raise SourceError("the archive has another archive in it, which is not read")
+            return self._read_whole(whole, str(inside), declaration=declaration, folder=folder)
         name = inside.name if inside.suffix else ""
         declared = declaration.source.format
         reader = formats.choose(self._readers, declared=declared, name=name, head=head)
@@ -81,10 +93,11 @@ class PackedReader:
 
 def _whole(archive: Archive, declaration: Declaration) -> str | None:
     """The format of which the whole archive is one file, as its members show."""
-    if declaration.source.format is not None:
-        return None
-    if _WORKBOOK in archive.names:
+    declared = declaration.source.format
+    if _WORKBOOK in archive.names and declared in {None, "xlsx"}:
         return "xlsx"
+    if declared is not None:
+        return None
     suffixes = {PurePosixPath(name).suffix.lower() for name in archive.names}
     return next((found for suffix, found in _WHOLE.items() if suffix in suffixes), None)
 

@@ -21,6 +21,8 @@ _TRUTH = {"0": "false", "1": "true", "false": "false", "true": "true"}
 _ASIDE = {"rPh", "extLst"}
 """Elements in a cell that are beside its value: reading aids, what programs of a maker add."""
 
+_UNRECKONED = "the formula has no value: save the workbook in a program that reckons it"
+
 
 class Kind(Enum):
     """What a cell holds."""
@@ -59,8 +61,8 @@ _SHOWN = {
 class Cells:
     """A handler of a sheet's elements that gathers the rows which have ended.
 
-    A formula is the value that was kept with it; `errors` counts cells that hold an error, which
-    are null. An empty text is no value, as nobody can tell it from an empty cell.
+    A formula is the value that was kept with it, and is refused without one; `errors` counts cells
+    that hold an error, which are null. An empty text is no value, as nobody can tell it from an empty cell.
     """
 
     def __init__(self, book: Book) -> None:
@@ -74,6 +76,7 @@ class Cells:
         self._column = -1
         self._type = "n"
         self._style = 0
+        self._formula = False
         self._value: list[str] = []
         self._inside = ""
         self._aside = False
@@ -91,6 +94,8 @@ class Cells:
             self._start_cell(attributes)
         elif local in {"v", "t"} and not self._aside:
             self._inside = local
+        elif local == "f":
+            self._formula = True
         elif local in _ASIDE:
             self._aside = True
         elif local == "row":
@@ -124,6 +129,7 @@ class Cells:
         self._column = self._number(reference) if reference else self._column + 1
         self._type = attributes.get("t", "n")
         self._style = _whole(attributes.get("s"), default=0)
+        self._formula = False
         self._value = []
 
     def _number(self, reference: str) -> int:
@@ -147,6 +153,8 @@ class Cells:
         text = text.strip()
         match self._type:
             case _ if not text:
+                if self._formula:
+                    raise self._broken(_UNRECKONED)
                 return None
             case "b" if text in _TRUTH:
                 return Cell(_TRUTH[text], Kind.BOOLEAN)
