@@ -1,5 +1,6 @@
 """Stage 1: equal keys, returning records, and the proof that keys were not dealt anew."""
 
+import pytest
 from tests.unit.matching.tables import PERMIT, Tables, ask, matched, permits, shuffled
 
 from ploti.server.build.matching.links import whole
@@ -46,7 +47,7 @@ def test_a_key_of_which_every_row_changed_in_one_column_is_trusted() -> None:
     new = [{**row, "value": 7} for row in old]
     report = matched(old, new, types=PERMIT, key=KEY).report
     assert report.keys == Proof(
-        columns=4, pairs=200, agreeing=200, random_pairs=200, random_agreeing=0, changed=200
+        columns=3, pairs=200, agreeing=200, random_pairs=200, random_agreeing=0, changed=200
     )
 
 
@@ -58,6 +59,19 @@ def test_without_a_column_that_tells_rows_apart_nothing_is_said_against_a_key() 
     assert report.keys is not None
     assert not report.keys.dealt_anew
     assert report.links == {Stage.KEY: 50}
+
+
+@pytest.mark.parametrize("now", [None, "N/A"])
+def test_a_column_that_was_emptied_says_nothing_against_a_key(now: str | None) -> None:
+    old: list[dict[str, object]] = [{"permit": str(i), "work": f"w{i}"} for i in range(50)]
+    types = {"permit": "string", "work": "string"}
+    report = matched(old, [{**row, "work": now} for row in old], types=types, key=KEY).report
+    assert report.keys is not None
+    assert not report.keys.dealt_anew
+    assert report.links == {Stage.KEY: 50}
+    anew = matched(old, [{**row, "work": f"{row['work']} b"} for row in old], types=types, key=KEY)
+    assert anew.report.keys is not None
+    assert anew.report.keys.dealt_anew
 
 
 def test_most_pairs_must_disagree_and_no_less_than_at_random() -> None:

@@ -120,9 +120,11 @@ def _draw(run: Run, question: Question, pairs: str) -> None:
 
 
 def _informative(run: Run, columns: tuple[MatchColumn, ...]) -> list[int]:
+    """The columns with many values on both sides: one that was emptied tells nothing of the key."""
     counts = ", ".join(f"count(DISTINCT t{i})" for i in range(len(columns)))
-    (values,) = run(f"SELECT {counts} FROM match_sample_old")
-    return [i for i, number in enumerate(values) if whole(number) > INFORMATIVE]
+    sides = [run(f"SELECT {counts} FROM match_sample_{side}")[0] for side in ("old", "new")]
+    fewer = [min(map(whole, values)) for values in zip(*sides, strict=True)]
+    return [i for i, number in enumerate(fewer) if number > INFORMATIVE]
 
 
 def _comparison(informative: list[int]) -> str:

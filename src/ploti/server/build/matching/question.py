@@ -114,7 +114,8 @@ class Question(Value, kw_only=True):
 class Proof(Value, kw_only=True):
     """Whether pairs made by a key agree: of `pairs`, and of as many made at random, so many agree.
 
-    A pair agrees where at least half of its informative columns (more than 20 values) are equal.
+    A pair agrees where at least half of its informative columns (more than 20 values, before and
+    now) are equal.
     Of the `changed` pairs so many `moved`: what the key has now was another record's alone.
     """
 
