@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -19,9 +18,10 @@ from ploti.model.schema import Schema
 from ploti.model.sql import literal
 from ploti.server.adapters.engine import functions, wkb
 from ploti.server.adapters.engine.again import write_again
+from ploti.server.adapters.engine.keeping import write_kept
 from ploti.server.adapters.engine.listing import write_lines
 from ploti.server.adapters.engine.sealing import seal
-from ploti.server.adapters.engine.snapshot import write_first
+from ploti.server.adapters.engine.snapshot import BATCH, write_first
 from ploti.server.adapters.engine.walk import Walk
 from ploti.server.build.candidate import Base, BuiltFile, FileRole
 from ploti.server.build.diff import Box
@@ -37,8 +37,8 @@ _LOOK_EVERY = 0.5
 _AGAIN = 0.05
 """Seconds from one interrupt to the next."""
 
-_KEPT = "FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE 30720"
-"""Small row groups: DuckDB holds one for each thread while it writes."""
+_REFUSED = ("Invalid Input Error", "Conversion Error")
+"""How texts of errors begin that, out of an Arrow stream, come as an OSError."""
 
 
 class DuckEngine:
@@ -131,20 +131,16 @@ class DuckEngine:
             self._connection.interrupt()
 
     def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
-        """Run SQL; what DuckDB refuses in a source's data is the source's fault."""
-        try:
+        with _refusing():
             return self._connection.execute(sql)
-        except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
-            raise SourceError(f"the source cannot be read: {_first_line(error)}") from error
 
     def keep(self, sql: str, *, name: str) -> Kept:
         """Run a query once and keep its rows in a Parquet file."""
         path = Path(self.folder, f"{name}.parquet")
-        with self._watched():
-            self.run(f"COPY ({sql}) TO {literal(str(path))} ({_KEPT})")
-        found = pq.read_metadata(path)
+        with self._watched(), _refusing():
+            rows, nulls = write_kept(self._connection.sql(sql).to_arrow_reader(BATCH), path)
         relation = f"read_parquet({literal(str(path))}, file_row_number=true)"
-        return Kept(relation=relation, rows=found.num_rows, nulls=_count_nulls(found))
+        return Kept(relation=relation, rows=rows, nulls=nulls)
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
@@ -256,17 +252,21 @@ def _connect(
     return connection
 
 
-def _count_nulls(found: pq.FileMetaData) -> Mapping[str, int]:
-    """The nulls of each column by its path, as the statistics of its chunks have them."""
-    nulls = Counter[str]()
-    for group in range(found.num_row_groups):
-        for number in range(found.num_columns):
-            chunk = found.row_group(group).column(number)
-            statistics = chunk.statistics
-            if statistics is None or statistics.null_count is None:
-                raise RuntimeError("DuckDB wrote a file without its statistics")
-            nulls[chunk.path_in_schema] += statistics.null_count
-    return nulls
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What DuckDB refuses in a source's data is the source's fault."""
+    try:
+        yield
+    except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
+        raise _unreadable(error) from error
+    except OSError as error:
+        if str(error).startswith(_REFUSED):
+            raise _unreadable(error) from error
+        raise
+
+
+def _unreadable(error: Exception) -> SourceError:
+    return SourceError(f"the source cannot be read: {_first_line(error)}")
 
 
 def _first_line(error: Exception) -> str:
