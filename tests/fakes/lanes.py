@@ -22,12 +22,18 @@ from ploti.server.adapters.poster import Limits, WebhookPoster
 from ploti.server.adapters.sealer import Sealer
 from ploti.server.adapters.store import SqliteStore
 from ploti.server.ports.outside import Poster
-from ploti.server.ports.rows import DeliveryRow
+from ploti.server.ports.rows import Claim, DeliveryRow
 from ploti.server.ports.store import Transaction
 from ploti.server.service.authenticate import authenticate
 from ploti.server.service.change_subscription import create_subscription
 from ploti.server.service.change_webhook import create_webhook, resume_webhook
-from ploti.server.service.deliver_due import Delivering, claim_lanes, deliver_due, load_lanes
+from ploti.server.service.deliver_due import (
+    Delivering,
+    Lane,
+    claim_lanes,
+    deliver_due,
+    load_lanes,
+)
 from ploti.server.service.read_webhooks import find_webhook, get_webhook, list_deliveries
 from ploti.server.service.record_outcomes import Outcomes
 from ploti.server.service.send_ping import send_ping
@@ -140,7 +146,11 @@ class Lanes:
         claims = await claim_lanes(self.parts, free=64, free_for_slow=64, busy=())
         outcomes = Outcomes(self.store)
         lanes = await load_lanes(self.parts, [claim for claim, _ in claims])
-        await asyncio.gather(*(deliver_due(self.parts, *lane, outcomes) for lane in lanes))
+
+        async def take(claim: Claim, lane: Lane) -> None:
+            await outcomes.record(await deliver_due(self.parts, claim, lane))
+
+        await asyncio.gather(*(take(*each) for each in lanes))
         return len(claims)
 
     async def drain(self) -> None:

@@ -5,9 +5,33 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
+from tests.fakes import logs
+from tests.fakes.releases import NOW
 
 from ploti.model.ids import WebhookId
+from ploti.server.ports.rows import Claim, WebhookRow
 from ploti.server.service.record_outcomes import Outcomes
+from ploti.server.service.record_turns import Turn
+
+
+class Begun:
+    """A transaction that is told of lanes, and fails at one that is called bad."""
+
+    def __init__(self) -> None:
+        self.webhooks = self.deliveries = self
+        self.lanes: list[str] = []
+
+    def give_back(self, claim: Claim, _: WebhookRow) -> bool:
+        if claim.webhook_id == "bad":
+            raise ValueError(claim.webhook_id)
+        self.lanes.append(claim.webhook_id)
+        return False
+
+    def add(self, deliveries: list[Any]) -> None:
+        assert deliveries == []  # of a lane that is somebody else's by now, nothing is kept
+
+    add_attempts = add
 
 
 class CountingStore:
@@ -20,19 +44,16 @@ class CountingStore:
     async def write(self, work: Callable[[Any], Any]) -> Any:
         self.transactions += 1
         await asyncio.sleep(0)  # others come meanwhile
-        begun: list[str] = []
+        begun = Begun()
         result = work(begun)
-        self.kept += begun
+        self.kept += begun.lanes
         return result
 
 
-def outcome(name: str) -> Callable[[Any], None]:
-    def work(tx: list[str]) -> None:
-        if name == "bad":
-            raise ValueError(name)
-        tx.append(name)
-
-    return work
+def turn(name: str) -> Turn:
+    lane = replace(logs.webhook(1, now=NOW), id=WebhookId(name))
+    claim = Claim(webhook_id=lane.id, token=1)
+    return Turn(claim=claim, webhook=lane, new=[], changed=[], tries=[], blocked=set(), at=NOW)
 
 
 def record(*names: str) -> tuple[CountingStore, list[BaseException | None]]:
@@ -40,10 +61,8 @@ def record(*names: str) -> tuple[CountingStore, list[BaseException | None]]:
 
     async def main() -> list[BaseException | None]:
         outcomes = Outcomes(store)
-        return await asyncio.gather(
-            *(outcomes.record(outcome(name), of=WebhookId(name)) for name in names),
-            return_exceptions=True,
-        )
+        recorded = [outcomes.record(turn(name)) for name in names]
+        return await asyncio.gather(*recorded, return_exceptions=True)
 
     return store, asyncio.run(main())
 

@@ -24,8 +24,7 @@ from ploti.server.ports.measures import Meters
 from ploti.server.ports.outside import Clock, Ids, Poster, Sealer
 from ploti.server.ports.rows import Claim, DeliveryRow, TryRow, WebhookRow
 from ploti.server.ports.store import Store, Transaction
-from ploti.server.service.raise_alert import alert_webhook_off
-from ploti.server.service.record_outcomes import Outcomes
+from ploti.server.service.record_turns import Turn
 from ploti.server.service.sign_webhook import make_headers, make_try
 
 _LOG = structlog.get_logger()
@@ -35,7 +34,8 @@ TURN_SECONDS = 5.0
 """A turn begins no more than so many attempts, and none after this; then others have theirs."""
 
 LEASE = timedelta(minutes=1)
-"""Well over a turn with its last POST: then the lane is another worker's."""
+"""Well over a turn with its last POST, and over another one that had the slot before: then the lane
+is another worker's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,15 +126,14 @@ async def load_lanes(parts: Delivering, claims: Sequence[Claim]) -> list[tuple[C
     return found
 
 
-async def deliver_due(parts: Delivering, claim: Claim, lane: Lane, outcomes: Outcomes) -> None:
-    """Serve a claimed lane for one turn; outcomes are recorded together, or not at all.
+async def deliver_due(parts: Delivering, claim: Claim, lane: Lane) -> Turn:
+    """Serve a claimed lane for one turn; what came of it is to be recorded, or not at all.
 
     Where the process dies first, the same deliveries are made again under the same ids.
     """
-    turn = _Turn(parts, lane)
-    await turn.run()
-    ended = parts.clock.now()
-    await outcomes.record(lambda tx: turn.record(tx, claim, at=ended), of=claim.webhook_id)
+    sending = _Sending(parts, lane)
+    await sending.run()
+    return sending.ended(claim, at=parts.clock.now())
 
 
 def load_lane(tx: Transaction, claim: Claim, *, base: str, at: Instant) -> Lane | None:
@@ -216,7 +215,7 @@ def _job(webhook: WebhookRow, row: DeliveryRow, body: Body, *, base: str, fresh:
     )
 
 
-class _Turn:
+class _Sending:
     """One turn under way; what it found out is kept in memory until it is recorded."""
 
     def __init__(self, parts: Delivering, lane: Lane) -> None:
@@ -242,24 +241,18 @@ class _Turn:
             else:
                 self._cursor = self._lane.reached
 
-    def record(self, tx: Transaction, claim: Claim, *, at: Instant) -> None:
-        """Keep what came of the turn, unless the lane was changed or claimed meanwhile."""
-        webhook = msgspec.structs.replace(self._webhook, cursor=self._cursor)
-        if not tx.webhooks.give_back(claim, webhook):
-            return
-        tx.deliveries.add([*self._new.values()])
-        for row in self._lane.lost:
-            self._changed[row.id] = _given_up(row, at=at)
-        for row in self._changed.values():
-            tx.deliveries.save(row)
-        tx.deliveries.add_attempts(self._tries)
-        if webhook.state is WebhookState.OFF:
-            tx.deliveries.cancel(webhook.id, at=at)
-            alert_webhook_off(tx, webhook, now=at)
-        touched = [*self._new.values(), *self._changed.values()]
-        datasets = {row.dataset_id for row in touched if row.dataset_id in self._blocked}
-        tx.deliveries.settle(webhook.id, datasets, at=at)
-        tx.webhooks.plan(webhook, at=at)
+    def ended(self, claim: Claim, *, at: Instant) -> Turn:
+        """What came of the turn."""
+        lost = [_given_up(row, at=at) for row in self._lane.lost]
+        return Turn(
+            claim=claim,
+            webhook=msgspec.structs.replace(self._webhook, cursor=self._cursor),
+            new=[*self._new.values()],
+            changed=[*self._changed.values(), *lost],
+            tries=self._tries,
+            blocked=self._blocked,
+            at=at,
+        )
 
     async def _begin(
         self, job: Job, following: Job | None, group: asyncio.TaskGroup, *, until: float
@@ -270,20 +263,21 @@ class _Turn:
             self._new[job.delivery.id] = job.delivery
         elif job.dataset_id in self._failed:
             return True  # an earlier one of this dataset has just failed: this one waits on
-        elif self._may_begin(job, until=until):
+        elif self._may_begin(job, at := self._parts.clock.now(), until=until):
             self._begun += 1
+            attempt = self._attempt(job, began=at)
             if following is None or following.dataset_id == job.dataset_id:
-                await self._attempt(job)  # nothing else could begin beside it
+                await attempt  # nothing else could begin beside it
             else:
-                self._in_flight[job.dataset_id] = group.create_task(self._attempt(job))
+                self._in_flight[job.dataset_id] = group.create_task(attempt)
         else:
             return False
         if job.fresh:
             self._cursor = job.delivery.seq or 0
         return True
 
-    def _may_begin(self, job: Job, *, until: float) -> bool:
-        at, health = self._parts.clock.now(), self._webhook.health
+    def _may_begin(self, job: Job, at: Instant, *, until: float) -> bool:
+        health = self._webhook.health
         return (
             self._webhook.state is WebhookState.ON
             and self._begun < TURN_EVENTS
@@ -302,9 +296,8 @@ class _Turn:
                 dataset: task for dataset, task in self._in_flight.items() if task not in done
             }
 
-    async def _attempt(self, job: Job) -> None:
+    async def _attempt(self, job: Job, *, began: Instant) -> None:
         parts, webhook = self._parts, self._webhook
-        began = parts.clock.now()
         headers = make_headers(parts.sealer, webhook, job.delivery.id, job.body, at=began)
         answer = await parts.poster.post(webhook.url, body=job.body, headers=headers)
         at, attempts = parts.clock.now(), job.delivery.attempts + 1
@@ -321,17 +314,19 @@ class _Turn:
         self._webhook = _judged(self._webhook, verdict, ms=answer.ms, at=at)
 
 
+_STATES = {
+    Result.DELIVERED: DeliveryState.DELIVERED,
+    Result.AGAIN: DeliveryState.WAITING,
+    Result.FAILED: DeliveryState.FAILED,
+    Result.GONE: DeliveryState.CANCELLED,
+}
+
+
 def _ended(row: DeliveryRow, verdict: Verdict, *, attempts: int, at: Instant) -> DeliveryRow:
     """A delivery after an attempt."""
-    state = {
-        Result.DELIVERED: DeliveryState.DELIVERED,
-        Result.AGAIN: DeliveryState.WAITING,
-        Result.FAILED: DeliveryState.FAILED,
-        Result.GONE: DeliveryState.CANCELLED,
-    }[verdict.result]
     return msgspec.structs.replace(
         row,
-        state=state,
+        state=_STATES[verdict.result],
         attempts=attempts,
         next_at=verdict.next_at,
         ended_at=None if verdict.next_at else at,

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import structlog
 
-from ploti.model.ids import WebhookId
-from ploti.server.ports.store import Store, Transaction
+from ploti.server.ports.store import Store
+from ploti.server.service.record_turns import Turn, record_turns
 
 _LOG = structlog.get_logger()
-
-Work = Callable[[Transaction], None]
 
 
 class _Outcome:
     """One turn's: `tried` once it went into a transaction, `kept` once that is durable."""
 
-    def __init__(self, work: Work, *, of: WebhookId) -> None:
-        self.work = work
-        self.of = of
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
         self.tried = False
         self.kept = False
 
@@ -33,20 +29,20 @@ class Outcomes:
         self._next: list[_Outcome] = []
         self._writing = asyncio.Lock()
 
-    async def record(self, work: Work, *, of: WebhookId) -> None:
-        """Run work of a lane in a transaction, perhaps with that of others, by their ids.
+    async def record(self, turn: Turn) -> None:
+        """Record a turn in a transaction, perhaps with others, by the ids of their lanes.
 
         Returns once it is durable; in that order lanes are told of events, too, so that neither
         waits for a lane that the other has locked.
         Where a group fails, each of it is tried once more by itself: no outcome is lost for
         another's fault.
         """
-        outcome = _Outcome(work, of=of)
+        outcome = _Outcome(turn)
         self._next.append(outcome)
         async with self._writing:
             if not outcome.tried:
-                group, self._next = sorted(self._next, key=lambda each: each.of), []
-                await self._try(group)
+                group, self._next = self._next, []
+                await self._try(sorted(group, key=lambda each: each.turn.webhook.id))
             if not outcome.kept:
                 await self._write([outcome])
 
@@ -60,6 +56,7 @@ class Outcomes:
                 _LOG.warning("outcomes of deliveries are written one by one", exc_info=True)
 
     async def _write(self, group: list[_Outcome]) -> None:
-        await self._store.write(lambda tx: [each.work(tx) for each in group])
+        turns = [each.turn for each in group]
+        await self._store.write(lambda tx: record_turns(tx, turns))
         for each in group:
             each.kept = True

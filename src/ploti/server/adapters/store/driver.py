@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
-import msgspec
+from msgspec.structs import astuple
 from sqlalchemy import Connection, Table, TypeDecorator
 
 from ploti.model.wire import Value
@@ -18,19 +19,17 @@ def ask(connection: Connection, statement: str, values: Sequence[object]) -> Any
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[Value]) -> None:
-    """Keep rows of a table whose columns hold texts, numbers, times and words: as `ask`."""
-    if not rows:
-        return
-    names = type(rows[0]).__struct_fields__
-    marks = ", ".join("?" * len(names))
-    statement = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608  names of ours
-    values = [_fields(row) for row in rows]
-    _driver(connection).cursor().executemany(_marked(connection, statement), values)
+    """Keep rows of a table whose columns hold texts, numbers, times and words: as `ask`.
 
-
-def _fields(row: Value) -> list[object]:
-    """A row's fields in their order, times and words as texts."""
-    return as_taken(msgspec.structs.astuple(row))
+    Many go in one statement: after each one, SQLite's thread has to wait for the interpreter.
+    """
+    for start in range(0, len(rows), _ROWS):
+        some = rows[start : start + _ROWS]
+        names = type(some[0]).__struct_fields__
+        marks = f"({', '.join('?' * len(names))})"
+        listed = ", ".join([marks] * len(some))
+        statement = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {listed}"  # noqa: S608  names of ours
+        ask(connection, statement, as_taken(chain.from_iterable(map(astuple, some))))
 
 
 def as_taken(values: Iterable[object]) -> list[object]:
@@ -54,6 +53,9 @@ class Columns:
             found[name] = kind.process_result_value(found[name], connection.dialect)
         return found
 
+
+_ROWS = 100
+"""In one statement: PostgreSQL takes 65,535 values, SQLite half as many."""
 
 _TAKEN = frozenset({str, int, bool, type(None)})
 """Types that the drivers take as they are."""
