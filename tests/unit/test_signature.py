@@ -5,6 +5,8 @@ import json
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from standardwebhooks import Webhook as Official
 from standardwebhooks import webhooks as package
 
@@ -47,6 +49,19 @@ def test_a_moment_of_another_zone_is_signed_as_the_same_moment() -> None:
     assert sign(BODY, id="m", at=at, secrets=[SECRET]) == sign(
         BODY, id="m", at=elsewhere, secrets=[SECRET]
     )
+
+
+_MOMENTS = st.datetimes(datetime(1970, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001  as it takes
+
+
+@given(st.binary(min_size=1, max_size=80), st.text(max_size=200), _MOMENTS)
+def test_r149_what_is_signed_is_what_the_official_package_signs(
+    key: bytes, body: str, at: datetime
+) -> None:
+    padded = base64.b64encode(key).decode()
+    for secret in (f"whsec_{padded}", padded, padded.rstrip("=")):
+        headers = sign(body.encode(), id="msg_1", at=at, secrets=[secret])
+        assert headers["webhook-signature"] == Official(secret).sign("msg_1", at, body)
 
 
 def test_what_is_signed_is_read_as_event_unknown_event_or_ping() -> None:
