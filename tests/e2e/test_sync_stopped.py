@@ -6,6 +6,7 @@ import fcntl
 import os
 import random
 import signal
+import socket
 import sqlite3
 import threading
 import time
@@ -85,11 +86,13 @@ def _follow(
     *,
     stop_at: Moment | None = None,
     patiently: bool = False,
+    endless: bool = False,
     by: int = 0,
 ) -> None:
     """At the moment it sends itself the signal, and goes on as the signal lets it.
 
-    `patiently`: when it waits for another program is the moment, and nothing cuts it off.
+    `patiently`: when it waits for another program is the moment. With it, or when `endless`,
+    nothing cuts it off.
     """
     os.environ |= {"PLOTI_API_URL": url, "PLOTI_API_KEY": KEY}
     tell = command._tell
@@ -106,6 +109,7 @@ def _follow(
     command._tell = tell_and_stop
     if patiently:
         pause, Alarm.pause = Alarm.pause, stop_and_pause  # type: ignore[method-assign]
+    if patiently or endless:
         vars(command)["stopped_by_signals"] = partial(stopped_by_signals, grace=2 * PATIENCE)
     arguments = ["--follow", "--lock-timeout", str(10 * PATIENCE)]
     raise SystemExit(cli.run(["feeds", "sync", SUBSCRIPTION, "--to", to, *arguments]))
@@ -180,6 +184,22 @@ def test_stopped_while_it_waits_for_events_it_ends_at_once(
     stop(process, signal.SIGINT)
     assert_whole(server, place)
     assert_finishes(server, place)
+
+
+@pytest.mark.parametrize("by", SIGNALS)
+def test_stopped_while_a_database_does_not_answer_it_ends_at_once(
+    server: FeedServer, by: int
+) -> None:
+    """It is given up on in ten seconds; the grace has no end, so that neither is what ends it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        to = f"postgresql://127.0.0.1:{listener.getsockname()[1]}/db"
+        process = follow(server, to, endless=True)
+        client, _ = listener.accept()
+        assert process.pid is not None
+        with client:
+            os.kill(process.pid, by)
+            process.join(PATIENCE)
+    assert process.exitcode == 128 + by
 
 
 def test_stopped_at_any_moment_it_leaves_whole_versions(server: FeedServer, place: Place) -> None:

@@ -102,6 +102,7 @@ def _make(data: Path) -> None:
 def _started(folder: Path) -> Iterator[int]:
     port = _free_port()
     options = ("listen_addresses=127.0.0.1", "unix_socket_directories=", f"port={port}", *_QUICK)
+    options += ("max_prepared_transactions=5",)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [_programs() / "postgres", "-D", folder / "data", *(f"--{each}" for each in options)],

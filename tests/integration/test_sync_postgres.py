@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -16,6 +18,7 @@ from tests.fakes import replay, synced
 from tests.fakes.cut_wire import CutWire, cut_wire
 from tests.fakes.feed import FakeFeed, FakeVersion, make_schema
 
+from ploti.client.alarm import Alarm, Stopped
 from ploti.errors import ConfigError, DestinationBusy, ExitStatus
 from ploti.model.digest import Cell, bucket_of
 from ploti.model.ids import DatasetId
@@ -30,6 +33,7 @@ from ploti.sync.verify import verify
 from ploti.sync.work import OnRemoved, Options
 
 PERMITS = DatasetId("ds_permits")
+PATIENCE = 60.0
 POINT = bytes.fromhex("010100000000000000006054C00000000000403C40")
 KINDS = {
     "name": "string",
@@ -574,6 +578,49 @@ def test_a_server_that_is_not_there_is_told_without_the_password(
     with pytest.raises(DestinationLost, match="cannot be reached") as lost:
         synced.sync(feed, address)
     assert "secret" not in str(lost.value)
+
+
+def test_a_server_that_does_not_answer_is_waited_for_until_that_is_stopped() -> None:
+    alarm, ended = Alarm(), threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def stop_instead_of_an_answer() -> None:
+            client, _ = listener.accept()
+            with client:
+                alarm.stop()
+                ended.wait(PATIENCE)
+
+        server = threading.Thread(target=stop_instead_of_an_answer)
+        server.start()
+        address = f"postgresql://127.0.0.1:{listener.getsockname()[1]}/db"
+        destination = open_destination(address, subscription_id="sub_test", alarm=alarm)
+        with pytest.raises(Stopped), destination.lock():
+            raise AssertionError("it has answered")
+        ended.set()
+        server.join()
+
+
+def test_a_connection_that_comes_once_all_was_stopped_is_closed(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alarm, stopped = Alarm(), threading.Event()
+    made: list[psycopg.Connection[Any]] = []
+    connect = psycopg.connect
+
+    def connect_late(address: str, **settings: Any) -> psycopg.Connection[Any]:
+        alarm.stop()
+        stopped.wait(PATIENCE)
+        made.append(connect(address, **settings))
+        return made[0]
+
+    monkeypatch.setattr(psycopg, "connect", connect_late)
+    destination = open_destination(postgres_url, subscription_id="sub_test", alarm=alarm)
+    with pytest.raises(Stopped), destination.lock():
+        raise AssertionError("it has connected")
+    (connecting,) = (each for each in threading.enumerate() if each.name == "connect")
+    stopped.set()
+    connecting.join()
+    assert made[0].closed
 
 
 def test_an_address_that_cannot_be_read_is_a_wrong_one() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -26,6 +27,8 @@ from ploti.sync.destinations.postgres.wire import Wire
 from ploti.sync.engine import open_engine
 
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
+_ENDING, _PAUSE = 1.0, 0.02
+"""Seconds in which a server learns that the client before has ended, and between two looks."""
 
 
 class Postgres:
@@ -47,7 +50,7 @@ class Postgres:
         self._lock_timeout = lock_timeout
         self._alarm = alarm
         self._replace_views = replace_views
-        self._locked: Wire | None = None
+        self._locked: Tables | None = None
         self._name = _without_secrets(address)
 
     @cached_property
@@ -76,8 +79,8 @@ class Postgres:
     @property
     def exists(self) -> bool:
         """Whether anything was ever synced into it."""
-        with self._opened() as wire:
-            return recorded.is_set_up(wire)
+        with self._opened() as tables:
+            return recorded.is_set_up(tables.wire)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -86,17 +89,17 @@ class Postgres:
         try:
             yield
         finally:
-            self._locked.close()
+            self._locked.wire.close()
             self._locked = None
 
     @contextmanager
     def session(self) -> Iterator[Session]:
         """The database, over the connection that holds the lock where one does."""
         if self._locked is None:
-            with self._opened() as wire:
-                yield self._set_up(wire)
+            with self._opened() as tables:
+                yield self._set_up(tables)
             return
-        if not self._locked.is_open:
+        if not self._locked.wire.is_open:
             self._locked = self._connect_locked()
         with self._said_of_the_whole():
             yield self._set_up(self._locked)
@@ -104,27 +107,26 @@ class Postgres:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """The database as it is at one moment."""
-        with self._opened() as wire:
-            wire.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            if not recorded.is_set_up(wire):
+        with self._opened() as tables:
+            tables.wire.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            if not recorded.is_set_up(tables.wire):
                 raise SyncError(f"There is no copy in {self.name} yet: `ploti feeds sync` makes it")
-            yield self._session(wire)
+            yield PostgresSession(tables, self._subscription_id)
 
-    def _set_up(self, wire: Wire) -> PostgresSession:
-        session = self._session(wire)
+    def _set_up(self, tables: Tables) -> PostgresSession:
+        session = PostgresSession(tables, self._subscription_id)
         session.set_up()
         return session
 
-    def _session(self, wire: Wire) -> PostgresSession:
-        tables = Tables(wire, self._engine, replace_views=self._replace_views)
-        return PostgresSession(wire, tables, self._subscription_id)
+    def _tables(self, wire: Wire) -> Tables:
+        return Tables(wire, self._engine, replace_views=self._replace_views)
 
     @contextmanager
-    def _opened(self) -> Iterator[Wire]:
+    def _opened(self) -> Iterator[Tables]:
         wire = self._connect()
         try:
             with self._said_of_the_whole():
-                yield wire
+                yield self._tables(wire)
         finally:
             wire.close()
 
@@ -145,7 +147,7 @@ class Postgres:
             said = str(error).strip().replace("\n", "; ")
             raise DestinationLost(f"{self.name} cannot be reached: {said}") from error
 
-    def _connect_locked(self) -> Wire:
+    def _connect_locked(self) -> Tables:
         wire = self._connect()
         try:
             with self._said_of_the_whole():
@@ -153,13 +155,17 @@ class Postgres:
         except BaseException:
             wire.close()
             raise
-        return wire
+        return self._tables(wire)
 
     def _take_lock(self, wire: Wire) -> None:
-        if not wire.value(_LOCK, f"ploti sync {self._subscription_id}"):
-            raise DestinationBusy(
-                f"Another ploti keeps {self._subscription_id} in {self.name} in step: one at a time"
-            )
+        give_up = time.monotonic() + _ENDING
+        while not wire.value(_LOCK, f"ploti sync {self._subscription_id}"):
+            if time.monotonic() >= give_up:
+                raise DestinationBusy(
+                    f"Another ploti keeps {self._subscription_id} in {self.name} in step:"
+                    " one at a time"
+                )
+            self._alarm.pause(_PAUSE)
 
 
 def _without_secrets(address: str) -> str:

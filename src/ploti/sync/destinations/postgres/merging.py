@@ -20,24 +20,24 @@ _UNIQUE = """
 """The columns of such indexes, in expressions too; those that foreign keys refer to stay away."""
 
 
-def merge(wire: Wire, place: str, columns: Columns, *, is_changes: bool) -> None:
-    """Delete the records that are gone, then write those that are new or others.
+def merge(wire: Wire, place: str, columns: Columns, *, is_changes: bool) -> tuple[int, int]:
+    """Delete the records that are gone, then write those that are new or others; gives how many.
 
     A record is updated where it is, one after another. Where two exchange values that an index of
     the table's owner has but once, the one that is written first would stand in the other's way:
     then those values are let go of before all are written. Nothing else is given up for it.
     """
-    wire.run(staging.delete_sql(place, is_changes=is_changes))
+    deleted = wire.run(staging.delete_sql(place, is_changes=is_changes))
     write = staging.merge_sql(place, columns, is_changes=is_changes)
+    unique = columns.only({name for (name,) in wire.rows(_UNIQUE, place)})
+    if not unique.names:
+        return deleted, wire.run(write)
     wire.run("SAVEPOINT merging")
     try:
-        wire.run(write)
+        written = wire.run(write)
     except (errors.UniqueViolation, errors.ExclusionViolation):
         wire.run("ROLLBACK TO merging")
-        found = {name for (name,) in wire.rows(_UNIQUE, place)}
-        unique = columns.only(found)
-        if not unique.names:
-            raise
         wire.run(staging.let_go_sql(place, unique, is_changes=is_changes))
-        wire.run(write)
+        written = wire.run(write)
     wire.run("RELEASE merging")
+    return deleted, written

@@ -23,8 +23,8 @@ _OWNERS = "SELECT subscription_id, dataset_id, state FROM _ploti.datasets WHERE 
 class PostgresSession:
     """The database while there is something to do with it, for one subscription."""
 
-    def __init__(self, wire: Wire, tables: Tables, subscription_id: SubscriptionId) -> None:
-        self._wire = wire
+    def __init__(self, tables: Tables, subscription_id: SubscriptionId) -> None:
+        self._wire = tables.wire
         self._tables = tables
         self._subscription_id = subscription_id
 
@@ -68,9 +68,11 @@ class PostgresSession:
         try:
             yield transaction
             transaction.count_up()
+            self._tables.end()
             with said_of_the_table():
                 self._wire.run("COMMIT")
         except BaseException:
+            self._tables.forget()
             if self._wire.is_in_transaction():
                 self._wire.run("ROLLBACK")
             raise

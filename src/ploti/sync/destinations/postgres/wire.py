@@ -10,6 +10,7 @@ import psycopg
 
 from ploti.client.alarm import Alarm
 from ploti.errors import SyncError
+from ploti.sync.destinations.postgres.connecting import connect
 from ploti.sync.destinations.postgres.values import PostGIS
 
 _OLDEST = 140_000
@@ -35,16 +36,7 @@ class Wire:
     """One connection; whoever opens it closes it. To stop the alarm breaks off its statement."""
 
     def __init__(self, address: str, *, lock_timeout: float, alarm: Alarm) -> None:
-        self._connection = psycopg.connect(
-            address,
-            autocommit=True,
-            client_encoding="utf8",
-            fallback_application_name="ploti",
-            connect_timeout=10,
-            keepalives_idle=30,
-            keepalives_interval=10,
-            keepalives_count=3,
-        )
+        self._connection = connect(address, alarm)
         self._until_closed = ExitStack()
         self._until_closed.callback(self._connection.close)
         self._until_closed.enter_context(alarm.heard_by(self._break_off, rings=False))
@@ -93,9 +85,12 @@ class Wire:
         with suppress(psycopg.Error):
             self._connection.cancel_safe(timeout=_PATIENCE)
 
-    def run(self, statement: str, *values: object) -> None:
-        """Execute; `%s` stands for a value only where values are given."""
-        self._connection.execute(statement.encode(), values or None)
+    def run(self, statement: str, *values: object) -> int:
+        """Execute, and give the rows that were written, as far as the statement writes any.
+
+        `%s` stands for a value only where values are given.
+        """
+        return self._connection.execute(statement.encode(), values or None).rowcount
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a query."""

@@ -31,9 +31,17 @@ class _Patient(sqlite3.Connection):
 
 
 def connect(address: str, *, lock_timeout: float, alarm: Alarm) -> sqlite3.Connection:
-    """A connection to a `file:` address that leaves transactions to its user."""
+    """A connection to a `file:` address that leaves transactions to its user.
+
+    Like what else a run has open, it may be used by one thread after another.
+    """
     connection = sqlite3.connect(
-        address, uri=True, timeout=0, isolation_level=None, factory=_Patient
+        address,
+        uri=True,
+        timeout=0,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=_Patient,
     )
     connection.lock_timeout, connection.alarm = lock_timeout, alarm
     return connection

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import duckdb
-
 from ploti.model.ids import DatasetId, EventId, SubscriptionId
 from ploti.model.wire import Instant
 from ploti.sync.destination import Transaction
@@ -58,13 +56,13 @@ class SQLiteSession:
     def __init__(
         self,
         connection: sqlite3.Connection,
-        engine: duckdb.DuckDBPyConnection,
+        tables: Tables,
         layout: Layout,
         subscription_id: SubscriptionId,
     ) -> None:
         self._connection = connection
+        self._tables = tables
         self._layout = layout
-        self._tables = Tables(connection, engine, layout)
         self._subscription_id = subscription_id
 
     def set_up(self) -> None:
@@ -142,6 +140,7 @@ class SQLiteSession:
             with said_of_the_table():
                 self._connection.execute("COMMIT")
         except BaseException:
+            self._tables.forget()
             # A full disk may have ended the transaction already.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")

@@ -18,15 +18,27 @@ from ploti.sync.destinations.sqlite import values
 from ploti.sync.destinations.sqlite.faults import said_of_the_table
 from ploti.sync.destinations.sqlite.layout import Layout
 from ploti.sync.parquet import Row, Rows
+from ploti.sync.tally import Tally
 
 _BATCH = 50_000
 _GROUP = 100
+_ACTS = """
+    SELECT (SELECT foreign_keys FROM pragma_foreign_keys) OR EXISTS (
+        SELECT 1 FROM sqlite_schema
+        WHERE (lower(tbl_name) = lower(?) OR tbl_name GLOB '_ploti_*' OR tbl_name GLOB 'gpkg_*')
+            AND (sql LIKE '%conflict%' OR type = 'trigger' AND name NOT GLOB 'rtree_*'))
+"""
+"""Whether anything acts on what is written: foreign keys, triggers, clauses that replace rows.
+
+The triggers of a spatial index touch nothing but that.
+"""
 
 
 class Tables:
     """The tables of the file; every method raises TableError where the fault is a table's.
 
-    DuckDB reads the files and computes digests; SQLite's own driver writes and reads the rows.
+    They are those of one connection, and know for as long how many rows they have. DuckDB reads the
+    files and computes digests; SQLite's own driver writes and reads the rows.
     """
 
     def __init__(
@@ -35,6 +47,7 @@ class Tables:
         self._connection = connection
         self._engine = engine
         self._layout = layout
+        self._tally = Tally()
 
     def kind(self, table: str) -> str | None:
         """`table`, `view` and so on, or None where nothing has this name."""
@@ -45,6 +58,7 @@ class Tables:
 
     def load(self, table: str, schema: Schema, file: Path, *, exactly: bool = False) -> None:
         """Replace all rows; a table with the right columns stays, with what its owner added."""
+        self._tally.forget()
         with said_of_the_table():
             wanted, have = self._wanted(schema).items(), self._columns(table).items()
             further = [name for name, _ in have - wanted if name not in self._layout.own_columns]
@@ -63,14 +77,17 @@ class Tables:
             self._check_columns(table, schema)
             rows.check_operations()
             with self._layout.changing(self._connection, table, schema, rows.record_ids()):
-                self._connection.executemany(
+                deleted = self._connection.executemany(
                     f"DELETE FROM {identifier(table)} WHERE {identifier(RECORD_ID)} = ?",
                     rows.record_ids(),
-                )
-                self._insert(table, schema, rows.upserts(schema, values.written))
+                ).rowcount
+                inserted = self._insert(table, schema, rows.upserts(schema, values.written))
+            acts = self._connection.execute(_ACTS, [table]).fetchone() != (0,)
+            self._tally.add(table, None if acts else inserted - deleted)
 
     def add_columns(self, table: str, columns: Sequence[AddedColumn]) -> None:
         """Add columns, null in every row; one that is there already is emptied."""
+        self._tally.forget()
         with said_of_the_table():
             have = {name.lower() for name in self._columns(table)}
             for column in columns:
@@ -83,14 +100,26 @@ class Tables:
 
     def drop(self, table: str) -> None:
         """Drop the table if it is there."""
+        self._tally.forget()
         with said_of_the_table():
             self._drop(table)
 
     def count(self, table: str) -> int:
-        """The number of its rows."""
+        """The number of its rows; they are counted unless nobody else has written since."""
         with said_of_the_table():
-            found = self._connection.execute(f"SELECT count(*) FROM {identifier(table)}").fetchone()
-            return int(found[0])
+            return self._tally.rows(table, self._stretch(), lambda: self._count(table))
+
+    def _stretch(self) -> int:
+        """A number that is another after each commit of another connection's."""
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+
+    def _count(self, table: str) -> int:
+        found = self._connection.execute(f"SELECT count(*) FROM {identifier(table)}").fetchone()
+        return int(found[0])
+
+    def forget(self) -> None:
+        """The transaction was rolled back."""
+        self._tally.forget()
 
     def record_ids(self, table: str, buckets: Collection[int]) -> list[str]:
         """The ids of its rows in these buckets."""
@@ -136,13 +165,13 @@ class Tables:
         self._layout.dropping(self._connection, table)
         self._connection.execute(f"DROP TABLE IF EXISTS {identifier(table)}")
 
-    def _insert(self, table: str, schema: Schema, rows: Iterable[Row]) -> None:
+    def _insert(self, table: str, schema: Schema, rows: Iterable[Row]) -> int:
         names = _names(schema)
-        self._connection.executemany(
+        return self._connection.executemany(
             f"INSERT INTO {identifier(table)} ({', '.join(map(identifier, names))})"
             f" VALUES ({', '.join('?' * len(names))})",
             self._layout.pack(schema, rows),
-        )
+        ).rowcount
 
     def _columns(self, table: str) -> dict[str, str]:
         """The declared type of each column."""
