@@ -5,15 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from types import SimpleNamespace
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
+from tests.contract.test_destinations import EXTREMES
 from tests.fakes.feed import SUBSCRIPTION, FakeFeed, FakeVersion, make_schema, refuse_all
 from tests.fakes.feed_server import KEY, FeedServer, serve
 
 from ploti.client.connection import Client
 from ploti.errors import ConfigError, Expired, NotSubscribed, SyncError
+from ploti.model.digest import Cell
 from ploti.model.ids import DatasetId, EventId
 from ploti.model.version import ResyncReason
 from ploti.sync.changed import Emptied, Item, changed_records
@@ -161,7 +164,7 @@ def server() -> Iterator[FeedServer]:
 
 
 def test_tables_for_other_libraries_keep_their_values(
-    server: FeedServer, monkeypatch: pytest.MonkeyPatch
+    server: FeedServer,
 ) -> None:
     with Client(KEY, url=server.url) as client:
         feeds = Feeds(client)
@@ -174,8 +177,24 @@ def test_tables_for_other_libraries_keep_their_values(
     frame = first.geopandas()
     assert frame.geometry.to_wkt().to_list() == ["POINT (-81.5 28.25)"]
     assert frame.crs is not None
-    monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(from_arrow=lambda table: [table]))
-    assert first.polars() == [first.arrow]
+    assert first.polars().schema["units"] == pl.Int64
+    assert changes.polars()["_ploti_change"].to_list() == ["added", "changed"]
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+@pytest.mark.parametrize(("kind", "values"), [pytest.param(*each, id=each[0]) for each in EXTREMES])
+def test_values_at_the_edges_of_their_type_are_the_same_in_other_libraries(
+    kind: str, values: list[Cell], library: str
+) -> None:
+    """A geometry is WKB there."""
+    feed = FakeFeed()
+    feed.join(PERMITS)
+    rows = {f"rec_{number:02}": {"value": each} for number, each in enumerate(values)}
+    feed.release(PERMITS, make_schema(value=kind), rows | {"rec_null": {}})
+    with serve(feed) as server, Client(KEY, url=server.url) as client:
+        frame = getattr(Feeds(client).table(PERMITS), library)()
+    found = frame["value"].to_list()
+    assert [None if each is pd.NA else each for each in found] == [*values, None]
 
 
 def test_a_geometry_may_be_called_so_and_stays_where_it_is() -> None:

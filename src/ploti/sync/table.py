@@ -38,7 +38,7 @@ class Table:
     def polars(self) -> Any:  # noqa: ANN401
         """A polars DataFrame; a geometry stays WKB."""
         with _needing("polars"):
-            import polars as pl  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
+            import polars as pl  # noqa: PLC0415
 
         return pl.from_arrow(self.arrow)
 
