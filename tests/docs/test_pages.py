@@ -103,6 +103,8 @@ def test_the_readme_leads_to_every_guide_and_page_of_reference() -> None:
 def test_each_decision_has_a_row_in_its_index() -> None:
     rows = (DOCS / "decisions/README.md").read_text()
     for page in (DOCS / "decisions").glob("[0-9]*.md"):
-        number, title = read_head(page.read_text())[0].split(": ", 1)
+        text = page.read_text()
+        number, title = read_head(text)[0].split(": ", 1)
+        (status,) = re.findall(r"^Status: (accepted|replaced by \[\d{4})", text, re.MULTILINE)
         assert page.name.startswith(number)
-        assert f"| [{number}]({page.name}) | {title} | accepted |" in rows
+        assert f"| [{number}]({page.name}) | {title} | {status.replace('[', '')} |" in rows

@@ -161,7 +161,7 @@ def test_a_backup_over_postgresql_has_the_same_rows_and_files(
     restored = unpack(archive, tmp_path / "restored")
     assert (archive.stat().st_mode & 0o777) == 0o600
     with closing(sqlite3.connect(restored / "ploti.db")) as database:
-        assert database.execute("SELECT count(*) FROM feed_event").fetchone() == (4,)
+        assert database.execute("SELECT last_seq FROM feed_log").fetchone() == (4,)
         assert database.execute("SELECT count(*) FROM version").fetchone() == (3,)
     names = done("admin", "recover", "--data", restored, PLOTI_SECRET_KEYS=secrets)
     assert "missing" not in names

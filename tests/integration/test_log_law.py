@@ -12,13 +12,14 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import select
 from tests.fakes.log_deeds import (
     DATASETS,
     KEPT,
@@ -42,8 +43,9 @@ from ploti.server.adapters.sealer import Sealer
 from ploti.server.adapters.store import PostgresStore, SqlStore
 from ploti.server.adapters.store.datasets import SqlDatasets
 from ploti.server.adapters.store.log import SqlLog
+from ploti.server.adapters.store.runs import numbers
 from ploti.server.adapters.store.subscriptions import SqlMemberships
-from ploti.server.adapters.store.tables import dataset, feed_event, feed_log
+from ploti.server.adapters.store.tables import dataset, feed_log, feed_run
 from ploti.server.eventlog.drafts import Standing
 from ploti.server.ports.rows import MemberRow
 from ploti.server.ports.store import Transaction
@@ -145,21 +147,20 @@ def check_delivered(sent: Path, seen: list[dict[str, Any]], *, from_: int) -> No
 
 
 def count_strays(store: SqlStore) -> tuple[int, int]:
-    """Events of no log, and logs with another number of events than their counter says."""
-    of = feed_event.c.log == feed_log.c.log
-    held = select(func.count()).select_from(feed_event).where(of).scalar_subquery()
+    """Runs of no log, and logs whose bodies do not rise or are not as many as counted."""
     with store._readers.begin() as connection:
-        stray = connection.scalar(
-            select(func.count())
-            .select_from(feed_event)
-            .where(feed_event.c.log.not_in(select(feed_log.c.log)))
-        )
-        other = connection.scalar(
-            select(func.count())
-            .select_from(feed_log)
-            .where(held != feed_log.c.last_seq - feed_log.c.first_seq + 1)
-        )
-    return stray or 0, other or 0
+        runs: defaultdict[int, list[int]] = defaultdict(list)
+        in_order = select(feed_run).order_by(feed_run.c.log, feed_run.c.first_seq)
+        for run in connection.execute(in_order):
+            assert run.first_seq == len(runs[run.log]) + 1
+            runs[run.log] += numbers(run.bodies)
+        other = 0
+        for log in connection.execute(select(feed_log)):
+            settled = runs.pop(log.log, [])
+            bodies = settled + numbers(log.newest)
+            rise = all(before < after for before, after in pairwise(bodies))
+            other += not rise or (len(settled), len(bodies)) != (log.settled_seq, log.last_seq)
+    return len(runs), other
 
 
 async def play(where: str, folder: Path, *, processes: int, writers: int) -> tuple[int, int]:

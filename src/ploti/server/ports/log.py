@@ -47,7 +47,7 @@ class Log(Protocol):
     ) -> tuple[Principal, Extent, Events] | None:
         """Who calls with a key, the extent of a log of theirs, and its events after a position.
 
-        None where there is no such key or log, or an event is missing.
+        None where there is no such key or log, or events after the position are pruned.
         """
         ...
 

@@ -26,11 +26,6 @@ def is_postgres(connection: Connection) -> bool:
     return connection.dialect.name == "postgresql"
 
 
-def list_of(connection: Connection) -> str:
-    """The aggregate that makes a JSON list of rows in their order."""
-    return "json_agg" if is_postgres(connection) else "json_group_array"
-
-
 def put(connection: Connection, table: Table, row: dict[str, Any]) -> None:
     """Keep a row, in place of the one with its primary key."""
     keys = [column.name for column in table.primary_key]

@@ -1,33 +1,28 @@
-"""The event logs in tables: counters, shared bodies, and pointers to them."""
+"""The event logs in tables: counters, shared bodies, and lists of their numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from msgspec import json
-from sqlalchemy import Connection, Select, bindparam, func, insert, literal, select, update
+from sqlalchemy import Connection, Select, bindparam, func, insert, select
 from sqlalchemy.sql import ColumnElement
 
 from ploti.model.event import EventType
 from ploti.model.ids import DatasetId, SubscriptionId, WorkspaceId
 from ploti.model.wire import Instant
+from ploti.server.adapters.store import runs
 from ploti.server.adapters.store.bodies import Bodies
-from ploti.server.adapters.store.dialect import chunks, is_postgres, list_of
+from ploti.server.adapters.store.dialect import chunks, is_postgres
 from ploti.server.adapters.store.driver import ask
 from ploti.server.adapters.store.keys import principal_of
-from ploti.server.adapters.store.tables import (
-    feed_body,
-    feed_event,
-    feed_log,
-    feed_news,
-    membership,
-)
+from ploti.server.adapters.store.tables import feed_body, feed_log, feed_news, membership
 from ploti.server.eventlog.drafts import Draft
 from ploti.server.eventlog.paging import Extent
 from ploti.server.eventlog.render import Body, Events
 from ploti.server.membership.principal import Principal
 
-_NUMBERS = json.Decoder(list[int])
+_LOOK = 500
+"""Events whose types are asked for at once."""
 
 
 class SqlLog:
@@ -54,10 +49,11 @@ class SqlLog:
         now: Instant,
     ) -> None:
         """Several such messages, each to logs of its own: all of them are locked first."""
-        kept = [(self._keep_bodies(drafts, now), to) for drafts, to in messages if drafts and to]
-        for ids in chunks({each for _, to in kept for each in to}):
+        sent = [(drafts, to) for drafts, to in messages if drafts and to]
+        for ids in chunks({each for _, to in sent for each in to}):
             self._lock(feed_log.c.subscription_id.in_(ids))
-        for bodies, to in kept:
+        for drafts, to in sent:
+            bodies = self._keep_bodies(drafts, now)
             for ids in chunks(to):
                 chosen = feed_log.c.subscription_id.in_(ids)
                 self._point(bodies, select(feed_log.c.log).where(chosen))
@@ -69,9 +65,8 @@ class SqlLog:
     ) -> None:
         """The same for every subscription that delivers the dataset, which is locked."""
         delivering = select(membership.c.log).where(membership.c.dataset_id == dataset_id)
-        bodies = self._keep_bodies(drafts, now)
         self._lock(feed_log.c.log.in_(delivering))
-        self._point(bodies, delivering)
+        self._point(self._keep_bodies(drafts, now), delivering)
         # A row, however many lanes it is for: they are told of it when this transaction is over
         self._connection.execute(_NEWS_OF_DATASET, {"dataset_id": dataset_id})
 
@@ -98,17 +93,19 @@ class SqlLog:
         types: frozenset[EventType],
     ) -> Events:
         """Events between two positions, oldest first; no types means all."""
-        run = (
-            None
-            if types
-            else self._run(subscription_id, after, min(max(up_to, after), after + limit))
-        )
-        if run is not None:
-            numbers = range(after + 1, after + 1 + len(run))
-            return Events(numbers, self._bodies.of(run, load=self._load))
-        found = self._pick(subscription_id, after, up_to, limit, sorted(types))
-        bodies = self._bodies.of([body for _, body in found], load=self._load)
-        return Events([seq for seq, _ in found], bodies)
+        end = up_to if types else min(up_to, after + limit)
+        kept = self._kept(subscription_id, after, end)
+        if kept is None:
+            return Events((), ())
+        start, found = kept.between(after, end)
+        if start > after:  # pruned up to there
+            return self.page(subscription_id, after=start, up_to=up_to, limit=limit, types=types)
+        if not types:
+            seqs: Sequence[int] = range(start + 1, start + 1 + len(found))
+        else:
+            seqs = self._pick(found, start, limit, sorted(types))
+            found = [found[seq - start - 1] for seq in seqs]
+        return Events(seqs, self._bodies.of(found, load=self._load))
 
     def run_by_key(
         self, digest: str, subscription_id: SubscriptionId, *, after: int, limit: int, now: Instant
@@ -116,40 +113,45 @@ class SqlLog:
         """Who calls with a key, the extent of a log of theirs, and its events after a position.
 
         It is one statement, but for bodies that were not read lately. None where there is no such
-        key or log, or an event is missing.
+        key or log, or events after the position are pruned.
         """
-        statement = _RUN_BY_KEY.format(list=list_of(self._connection))
-        values = (after, after + limit, limit, digest, str(now), subscription_id)
+        end = after + limit
+        statement = _RUN_BY_KEY[is_postgres(self._connection)]
+        values = (*runs.place(after, end), digest, str(now), subscription_id)
         rows = ask(self._connection, statement, values).fetchall()
         who = principal_of(*rows[0][:5], digest=digest) if rows else None
         if who is None:
             return None
-        first, last, text = rows[0][5:]
-        run = _NUMBERS.decode(text or "[]")
-        if len(run) < min(last - after, limit):
+        last, *kept = rows[0][5:]
+        start, found = runs.Kept(*kept).between(after, end)
+        if start > after:
             return None
-        numbers = range(after + 1, after + 1 + len(run))
-        events = Events(numbers, self._bodies.of(run, load=self._load))
-        return who, Extent(first=first, last=last), events
+        seqs = range(start + 1, start + 1 + len(found))
+        events = Events(seqs, self._bodies.of(found, load=self._load))
+        return who, Extent(first=kept[0], last=last), events
 
-    def _run(self, log: SubscriptionId, after: int, up_to: int) -> list[int] | None:
-        """The bodies of all events between two positions; None where one is missing.
+    def _kept(self, log: SubscriptionId, after: int, up_to: int) -> runs.Kept | None:
+        """What holds the events between two positions, in one row; None where there is no log.
 
-        They come as one list in one row: with each row that it takes, a thread may have to wait
-        for the others.
+        With each row that it takes, a thread may have to wait for the others.
         """
-        statement = _RUN.format(list=list_of(self._connection))
-        ((text,),) = ask(self._connection, statement, (log, after, up_to, up_to - after))
-        bodies = _NUMBERS.decode(text or "[]")
-        return bodies if len(bodies) == up_to - after else None
+        statement = _KEPT[is_postgres(self._connection)]
+        values = (*runs.place(after, up_to), log)
+        found = ask(self._connection, statement, values).fetchone()
+        return found and runs.Kept(*found)
 
-    def _pick(
-        self, log: SubscriptionId, after: int, up_to: int, limit: int, types: list[EventType]
-    ) -> list[tuple[int, int]]:
-        """Numbers and bodies of those events there are; no types means all."""
-        only = _ONLY.format(types=_marks(types)) if types else ""
-        place = (log, after, up_to, *types, limit)
-        return list(ask(self._connection, _POINTERS.format(only=only), place))
+    def _pick(self, bodies: list[int], after: int, limit: int, types: list[EventType]) -> list[int]:
+        """The numbers of the first events of these types; `bodies` are of all after a position."""
+        found: list[int] = []
+        for begin in range(0, len(bodies), _LOOK):
+            part = bodies[begin : begin + _LOOK]
+            statement = _OF_TYPES.format(numbers=_marks(part), types=_marks(types))
+            of_types = {row[0] for row in ask(self._connection, statement, (*part, *types))}
+            place = after + 1 + begin
+            found += [seq for seq, body in enumerate(part, place) if body in of_types]
+            if len(found) >= limit:
+                break
+        return found[:limit]
 
     def _load(self, numbers: Sequence[int]) -> Iterator[tuple[int, Body]]:
         rows = ask(self._connection, _BODIES.format(numbers=_marks(numbers)), numbers)
@@ -170,27 +172,7 @@ class SqlLog:
         return list(self._connection.scalars(statement, rows))
 
     def _point(self, bodies: list[int], logs: Select[tuple[int]]) -> None:
-        """Raise the counters of logs, which are locked, then point from their new numbers."""
-        added = len(bodies)
-        self._connection.execute(
-            update(feed_log)
-            .where(feed_log.c.log.in_(logs))
-            .values(last_seq=feed_log.c.last_seq + added)
-        )
-        chosen = logs.subquery("chosen")
-        for place, body in enumerate(bodies):
-            pointers = (
-                select(
-                    feed_log.c.log,
-                    feed_log.c.last_seq - (added - 1 - place),
-                    literal(body),
-                )
-                .join_from(chosen, feed_log, feed_log.c.log == chosen.c.log)
-                .order_by(chosen.c.log)
-            )
-            self._connection.execute(
-                insert(feed_event).from_select(["log", "seq", "body_id"], pointers)
-            )
+        runs.point(self._connection, bodies, logs)
         self.appended = True
 
     def _lock(self, chosen: ColumnElement[bool]) -> None:
@@ -207,34 +189,16 @@ FROM subscription AS s JOIN feed_log AS l ON l.subscription_id = s.id
 WHERE s.id = ? AND s.workspace_id = ?
 """
 _LAST = select(feed_log.c.subscription_id, feed_log.c.last_seq)
-_RUN = """
-SELECT CAST({list}(body_id) AS TEXT) FROM (
-    SELECT body_id FROM feed_event
-    WHERE log = (SELECT log FROM feed_log WHERE subscription_id = ?) AND seq > ? AND seq <= ?
-    ORDER BY seq LIMIT ?
-) AS run
-"""
-_RUN_BY_KEY = """
-SELECT k.id, k.workspace_id, k.member_id, k.permissions, k.digest, l.first_seq, l.last_seq, (
-    SELECT CAST({list}(body_id) AS TEXT) FROM (
-        SELECT body_id FROM feed_event
-        WHERE log = l.log AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?
-    ) AS run
-)
+_KEPT = runs.in_each("SELECT {kept} FROM feed_log AS l WHERE l.subscription_id = ?")
+_RUN_BY_KEY = runs.in_each("""
+SELECT k.id, k.workspace_id, k.member_id, k.permissions, k.digest, l.last_seq, {kept}
 FROM api_key AS k
 JOIN subscription AS s ON s.workspace_id = k.workspace_id
 JOIN feed_log AS l ON l.subscription_id = s.id
 WHERE k.digest = ? AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)
 AND s.id = ?
-"""
-_POINTERS = """
-SELECT e.seq, e.body_id FROM feed_event AS e
-WHERE e.log = (SELECT log FROM feed_log WHERE subscription_id = ?)
-AND e.seq > ? AND e.seq <= ?{only}
-ORDER BY e.seq LIMIT ?
-"""
-_ONLY = """
-AND EXISTS (SELECT 1 FROM feed_body AS b WHERE b.id = e.body_id AND b.type IN ({types}))"""
+""")
+_OF_TYPES = "SELECT id FROM feed_body WHERE id IN ({numbers}) AND type IN ({types})"
 _NEWS_OF_LOGS = insert(feed_news)
 _NEWS_OF_DATASET = insert(feed_news).values(dataset_id=bindparam("dataset_id"))
 _BODIES = """

@@ -11,9 +11,9 @@ from ploti.server.adapters.store.dialect import is_postgres
 from ploti.server.adapters.store.tables import (
     dataset,
     feed_body,
-    feed_event,
     feed_log,
     feed_news,
+    feed_run,
     source_state,
     version_file,
 )
@@ -43,9 +43,10 @@ class SqlRecovery:
 
         All events go: whoever reads on from an older one is told that it has expired.
         """
-        raised = {"first_seq": feed_log.c.last_seq + by + 1, "last_seq": feed_log.c.last_seq + by}
+        last = feed_log.c.last_seq + by
+        raised = {"first_seq": last + 1, "last_seq": last, "settled_seq": last, "newest": ""}
         done = self._connection.execute(update(feed_log).values(raised))
-        self._connection.execute(delete(feed_event))
+        self._connection.execute(delete(feed_run))
         self._connection.execute(delete(feed_body))
         self._connection.execute(insert(feed_news).from_select(["subscription_id"], _LOGS))
         return done.rowcount

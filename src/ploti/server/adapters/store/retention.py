@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from sqlalchemy import (
     Connection,
+    Row,
     and_,
     bindparam,
     delete,
-    except_,
     func,
     insert,
     or_,
@@ -18,12 +20,13 @@ from sqlalchemy.sql import ColumnElement
 
 from ploti.model.wire import Instant
 from ploti.server.adapters.store.columns import columns_of, fields_of, value_of
+from ploti.server.adapters.store.runs import numbers
 from ploti.server.adapters.store.tables import (
     build_attempt,
     dataset,
     feed_body,
-    feed_event,
     feed_log,
+    feed_run,
     upkeep,
     version,
     version_file,
@@ -54,30 +57,29 @@ class SqlRetention:
         return self._connection.scalars(newest).first()
 
     def drop_events(self, *, before: Instant) -> None:
-        """Remove of each log its events up to the first that is not older; bodies unused too."""
-        first_kept = (
-            select(feed_event.c.seq)
-            .join(feed_body, feed_body.c.id == feed_event.c.body_id)
-            .where(feed_event.c.log == feed_log.c.log, feed_body.c.at >= before)
-            .order_by(feed_event.c.seq)
-            .limit(1)
-            .scalar_subquery()
-        )
+        """Remove of each log its events up to the first that is not older; bodies unused too.
+
+        The bodies of a log's events rise: each was given its number while the log was locked.
+        """
+        kept = select(feed_body.c.id).where(feed_body.c.at >= before).order_by(feed_body.c.id)
+        ever = select(func.coalesce(func.max(feed_body.c.id), 0) + 1)
+        first_kept = self._connection.scalar(kept.limit(1)) or self._connection.scalars(ever).one()
         in_order = select(feed_log.c.log).order_by(feed_log.c.subscription_id)
         self._connection.execute(in_order.with_for_update())
-        first = func.coalesce(first_kept, feed_log.c.last_seq + 1)
-        moved = select(feed_log.c.log.label("of"), first.label("first"), feed_log.c.first_seq)
-        pruned = [
-            {"of": row.of, "first": row.first}
-            for row in self._connection.execute(moved)
-            if row.first != row.first_seq
+        old = feed_run.c.first_body < first_kept
+        runs = select(feed_run.c.log, feed_run.c.first_seq, feed_run.c.bodies).where(old)
+        in_order = runs.order_by(feed_run.c.log, feed_run.c.first_seq)
+        last_old = {row.log: row for row in self._connection.execute(in_order)}
+        moved = [
+            {"of": log.log, "first": first, "needed": needed}
+            for log in self._connection.execute(_LOGS)
+            for first, needed in [_edges(log, last_old.get(log.log), first_kept)]
+            if first > log.first_seq
         ]
-        if pruned:
-            self._connection.execute(_MOVE_FIRST, pruned)
-            self._connection.execute(_DROP_BEFORE, pruned)
-        old = select(feed_body.c.id).where(feed_body.c.at < before)
-        unused = except_(old, select(feed_event.c.body_id))
-        self._connection.execute(delete(feed_body).where(feed_body.c.id.in_(unused)))
+        if moved:
+            self._connection.execute(_MOVE_FIRST, moved)
+            self._connection.execute(_DROP_BEFORE, moved)
+        self._connection.execute(delete(feed_body).where(feed_body.c.id < first_kept))
 
     def drop_files(self, *, before: Instant) -> list[AttemptId]:
         """Remove changes and snapshots that are older; the attempts that built them (S-44)."""
@@ -94,9 +96,10 @@ class SqlRetention:
 _MOVE_FIRST = (
     update(feed_log).where(feed_log.c.log == bindparam("of")).values(first_seq=bindparam("first"))
 )
-_DROP_BEFORE = delete(feed_event).where(
-    feed_event.c.log == bindparam("of"), feed_event.c.seq < bindparam("first")
+_DROP_BEFORE = delete(feed_run).where(
+    feed_run.c.log == bindparam("of"), feed_run.c.first_seq < bindparam("needed")
 )
+_LOGS = select(feed_log.c.log, feed_log.c.first_seq, feed_log.c.settled_seq, feed_log.c.newest)
 _OWN = and_(
     version.c.dataset_id == version_file.c.dataset_id, version.c.version == version_file.c.version
 )
@@ -111,6 +114,23 @@ _IS_LATER = and_(
     _later.c.state == VersionState.RELEASED,
 )
 _CURRENT = select(dataset.c.current_version).where(dataset.c.id == version.c.dataset_id)
+
+
+def _edges(
+    log: Row[int, int, int, str], run: Row[int, int, str] | None, first_kept: int
+) -> tuple[int, int]:
+    """A log's first number with a body from `first_kept` on, and where the first run is needed.
+
+    `run` is the log's last one that begins with an older body.
+    """
+    first = needed = log.first_seq
+    if run:
+        bodies = numbers(run.bodies)
+        first = run.first_seq + bisect_left(bodies, first_kept)
+        needed = run.first_seq if bodies[-1] >= first_kept else first
+    if older := bisect_left(numbers(log.newest), first_kept):
+        first = needed = log.settled_seq + 1 + older
+    return first, needed
 
 
 def _old_changes(before: Instant) -> ColumnElement[bool]:

@@ -14,8 +14,8 @@ from ploti.server.adapters.store.columns import columns_of, value_of
 from ploti.server.adapters.store.dialect import chunks
 from ploti.server.adapters.store.tables import (
     dataset,
-    feed_event,
     feed_log,
+    feed_run,
     membership,
     subscription,
     version,
@@ -33,7 +33,8 @@ class SqlSubscriptions:
     def add(self, row: SubscriptionRow) -> None:
         """Keep a new subscription, with an empty log."""
         self._connection.execute(insert(subscription).values(_fields(row)))
-        log = {"subscription_id": row.id, "last_seq": 0, "first_seq": 1}
+        counters = {"last_seq": 0, "first_seq": 1, "settled_seq": 0}
+        log = {"subscription_id": row.id, "newest": "", **counters}
         self._connection.execute(insert(feed_log).values(log))
 
     def save(self, row: SubscriptionRow) -> None:
@@ -46,7 +47,7 @@ class SqlSubscriptions:
         log = select(feed_log.c.log).where(feed_log.c.subscription_id == subscription_id)
         self._connection.execute(log.with_for_update())  # what appends to it is over, or sees none
         for gone in (
-            delete(feed_event).where(feed_event.c.log == log.scalar_subquery()),
+            delete(feed_run).where(feed_run.c.log == log.scalar_subquery()),
             delete(feed_log).where(feed_log.c.subscription_id == subscription_id),
             delete(membership).where(membership.c.subscription_id == subscription_id),
             delete(subscription).where(subscription.c.id == subscription_id),

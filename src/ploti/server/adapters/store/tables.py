@@ -324,8 +324,9 @@ membership = Table(
     sqlite_with_rowid=False,
 )
 
-# A log's own small number keeps events short: a release writes to a page of every log. Half of each
-# page is left free, so that PostgreSQL raises a counter in place, without a word to the indexes.
+# A log's newest events, those after `settled_seq`, stand in its row: the numbers of their bodies, a
+# comma before each. So a release writes to few pages, however long the logs are. Half of each page
+# is left free, so that PostgreSQL changes a row in place, without a word to the indexes.
 feed_log = Table(
     "feed_log",
     metadata,
@@ -333,6 +334,8 @@ feed_log = Table(
     Column("subscription_id", String, nullable=False, unique=True),
     Column("last_seq", Integer, nullable=False),
     Column("first_seq", Integer, nullable=False),
+    Column("settled_seq", Integer, nullable=False),
+    Column("newest", Text, nullable=False),
     postgresql_with={"fillfactor": 50},
 )
 
@@ -348,12 +351,14 @@ feed_body = Table(
     sqlite_autoincrement=True,  # a number that was given is never another body's
 )
 
-feed_event = Table(
-    "feed_event",
+# Events of a log that follow one another, from `first_seq` on, listed as `newest` is.
+feed_run = Table(
+    "feed_run",
     metadata,
     Column("log", Integer, primary_key=True),
-    Column("seq", Integer, primary_key=True),
-    Column("body_id", Integer, nullable=False),
+    Column("first_seq", Integer, primary_key=True),
+    Column("first_body", Integer, nullable=False),
+    Column("bodies", Text, nullable=False),
     sqlite_with_rowid=False,
 )
 

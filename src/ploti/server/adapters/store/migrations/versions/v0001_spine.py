@@ -299,6 +299,8 @@ def _logs() -> None:
         _word("subscription_id"),
         _number("last_seq"),
         _number("first_seq"),
+        _number("settled_seq"),
+        _text("newest"),
         sa.UniqueConstraint("subscription_id"),
         postgresql_with={"fillfactor": 50},
     )
@@ -313,10 +315,11 @@ def _logs() -> None:
         sqlite_autoincrement=True,
     )
     op.create_table(
-        "feed_event",
+        "feed_run",
         _number("log", key=True),
-        _number("seq", key=True),
-        _number("body_id"),
+        _number("first_seq", key=True),
+        _number("first_body"),
+        _text("bodies"),
         sqlite_with_rowid=False,
     )
     op.create_table(
