@@ -45,17 +45,18 @@ class Table:
         self.random = random
         self.names = ["id", *random.sample(sorted(VALUES), 4)]
         self.rows: dict[str, Texts] = {}
-        self.more: list[Texts] = []
+        self.repeated: list[str] = []
         self._columns = 0
         self.add(random.choice([5, 19, 25, 40]))
 
     def state(self) -> list[Texts]:
-        rows = [*self.rows.values(), *self.more]
+        again = [dict(self.rows[key]) for key in self.repeated if key in self.rows]
+        rows = [*self.rows.values(), *again]
         self.random.shuffle(rows)
         return rows
 
     def edit(self) -> None:
-        self.more = []
+        self.repeated = []
         edits = (self.change,) * 3 + (self.drop, self.add, self.write_otherwise, self.reorder)
         edits += (self.widen, self.narrow, self.misfit, self.empty, self.lose, self.repeat)
         for edit in self.random.choices(edits, k=self.random.randrange(1, 4)):
@@ -107,7 +108,7 @@ class Table:
             del self.rows[str(row["id"])]
 
     def repeat(self) -> None:
-        self.more = [dict(row) for row in self._some(2)]
+        self.repeated = [str(row["id"]) for row in self._some(2)]
 
     def _some(self, most: int) -> list[Texts]:
         return self.random.sample(list(self.rows.values()), min(most, len(self.rows)))
