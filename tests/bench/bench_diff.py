@@ -3,14 +3,16 @@
 `python -m tests.bench.bench_diff [ROWS [RUNS [FOLDER]]]` (1,000,000 rows, 3 runs) makes the
 snapshots by `bench_push`, or takes those that `bench_push ROWS 1 FOLDER` left. Both sides are
 processes of their own, start-up included: DuckDB, which decodes every column of both snapshots,
-and the build's own statement of the diff, over the state as the build kept it (the hashes of its
-rows are made while it is read and typed), with the engine's write of the changed, new and gone
-rows. The floor comes before each diff; the least of the runs counts.
+and the build's own join by key, over the state as the build kept it (the hashes of its rows are
+made while it is read and typed), with the engine's write of the changed, new and gone rows, each
+in a file. A build has these rows in the base's order besides, by its walk over the base. The floor
+comes before each diff; the least of the runs counts.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,7 +25,6 @@ MEMORY_LIMIT = 280 << 20
 GOALS = {"0.1 %": 1.5, "10 %": 3.0}
 GOAL_OF_10M = 1.9
 MOST_MEMORY = 450
-COUNTS = "SELECT count(*) FILTER (base_pos IS NULL), count(*) FROM diff"
 
 
 def run_floor(*snapshots: str) -> None:
@@ -38,20 +39,16 @@ def run_floor(*snapshots: str) -> None:
 
 
 def run_diff(base_json: str, built: str, folder: str) -> None:
-    """Find what differs by the build's own SQL, and write the changes file."""
+    """Find what differs by the build's own SQL, and write the rows of the changes file."""
     from ploti.model.columns import CHANGE, OP, RECORD_ID
     from ploti.model.wire import decode
     from ploti.server.adapters.engine.duck import DuckEngine
     from ploti.server.build.candidate import Base, FileRole
     from ploti.server.build.columns import PlannedColumn
-    from ploti.server.build.diff import (
-        DIFF,
-        base_rows,
-        diff_sql,
-        snapshot_relation,
-        state_rows,
-    )
+    from ploti.server.build.diff import DIFF, added_rows, snapshot_relation
+    from ploti.server.build.gone import no_returns_sql
     from ploti.server.build.shape import Shape, ShapedGeometry
+    from ploti.server.service.match_state import join_by_key
     from ploti.server.sources.raw import RawKind
 
     base = decode(Path(base_json).read_bytes(), Base)
@@ -63,31 +60,42 @@ def run_diff(base_json: str, built: str, folder: str) -> None:
     shape = Shape(columns, ShapedGeometry("", "", ""), tuple(base.schema.key_columns))
     old, kept = snapshot_relation(base.snapshot), f"{built}/shaped.parquet"
     new = snapshot_relation(kept)
-    values = ", ".join(f"new.{field}" for field in shape.fields.values())
-    changes = (
-        f"SELECT old.{RECORD_ID}, 'delete' AS {OP}, 'removed' AS {CHANGE}, {values} FROM {old} old"
-        f" JOIN {DIFF} ON old.file_row_number = base_pos"
-        f" LEFT JOIN (FROM {new} LIMIT 0) new ON true WHERE new_pos IS NULL"
-        f" UNION ALL SELECT old.{RECORD_ID}, 'upsert',"
-        f" if(base_pos IS NULL, 'added', 'changed'), {values} FROM {new} new"
-        f" JOIN {DIFF} ON new.file_row_number = new_pos"
-        f" LEFT JOIN (SELECT {RECORD_ID}, file_row_number FROM {old}) old"
-        f" ON old.file_row_number = base_pos"
+    values = ", ".join(shape.fields.values())
+    named = (
+        f"CREATE TABLE named AS SELECT {RECORD_ID}, new_pos"
+        f" FROM {old} JOIN {DIFF} ON file_row_number = base_pos"
     )
+    changes = {
+        "removed": f"SELECT {RECORD_ID}, 'delete' AS {OP} FROM named WHERE new_pos IS NULL",
+        "changed": f"SELECT {RECORD_ID}, 'upsert' AS {OP}, {values}"
+        f" FROM {new} JOIN named ON file_row_number = new_pos",
+        "added": f"SELECT NULL AS {RECORD_ID}, 'upsert' AS {OP}, {values} FROM {added_rows(new)}",
+    }
     Path(folder).mkdir(exist_ok=True)
     with DuckEngine(folder, reads=[base.snapshot, kept], memory_limit=MEMORY_LIMIT) as engine:
-        sides = base_rows(old, shape, base.schema), state_rows(new, shape, base.schema)
-        engine.run(diff_sql(*sides, shape, base=base.schema))
-        (found,) = engine.rows(COUNTS)
-        written = engine.write_table(changes, role=FileRole.CHANGES, name="changes.parquet")
-    assert written.rows == found[1], (written, found)
-    report({"changes": written.rows})
+        join_by_key(engine, new, old, shape, base=base)
+        engine.run(no_returns_sql())
+        engine.run(named)
+        rows = sum(
+            engine.write_table(
+                f"SELECT *, '{change}' AS {CHANGE} FROM ({sql})",
+                role=FileRole.CHANGES,
+                name=f"{change}.parquet",
+            ).rows
+            for change, sql in changes.items()
+        )
+        ((found,),) = engine.rows(f"SELECT count(*) FROM {DIFF}")
+    assert rows == found, (rows, found)
+    report({"changes": rows})
 
 
 def measure_side(*arguments: str) -> dict[str, object]:
-    """A side in a process of its own."""
+    """A side in a process of its own, the diff in the environment of a build."""
+    from ploti.server.adapters.builder.process import VARIABLES
+
     command = [sys.executable, "-m", "tests.bench.bench_diff", *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    environment = os.environ | (VARIABLES if arguments[0] == "diff" else {})
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return found
 

@@ -116,7 +116,7 @@ def _match_by_key(sides: Sides, engine: Engine, *, shared: bool) -> Matched | No
         return None
     if shared:
         return _match_shared(sides, engine)
-    _join(sides, engine)
+    join_by_key(engine, *sides.tables, base=base)
     counts = count_differences(engine)
     if state.kept.rows - base.row_count != counts.added - counts.removed:
         # Rows of the base share a key: the join counts wrong.
@@ -126,9 +126,8 @@ def _match_by_key(sides: Sides, engine: Engine, *, shared: bool) -> Matched | No
     return Matched() if told and _returns_are_clear(sides, engine) else None
 
 
-def _join(sides: Sides, engine: Engine) -> None:
+def join_by_key(engine: Engine, shaped: str, snapshot: str, shape: Shape, *, base: Base) -> None:
     """Leave in `DIFF` what a join by the keys gives; it holds all rows of a part of the base."""
-    base, (shaped, snapshot, shape) = sides.base, sides.tables
     before = diff.base_rows(snapshot, shape, base.schema)
     after = diff.state_rows(shaped, shape, base.schema)
     parts = base.row_count // _JOINED + 1
