@@ -53,6 +53,12 @@ def run(work: Awaitable[T]) -> T:
     return asyncio.run(main())
 
 
+async def read(blobs: FolderBlobs, name: str) -> bytes:
+    """A blob whole."""
+    async with blobs.open(name) as file:
+        return await file.read(0, length=file.size)
+
+
 async def stream(*chunks: bytes) -> AsyncIterator[bytes]:
     for chunk in chunks:
         yield chunk
@@ -69,7 +75,7 @@ def test_a_received_stream_is_kept_whole_with_its_size_and_sha256(blobs: FolderB
     whole = b"".join(chunks)
     assert (kept.name, kept.bytes) == (NAME, len(whole))
     assert kept.sha256 == hashlib.sha256(whole).hexdigest()
-    assert run(blobs.read(NAME)) == whole
+    assert run(read(blobs, NAME)) == whole
 
 
 def test_a_folder_that_keeps_nothing_is_found_out_and_nothing_is_left(
@@ -123,14 +129,14 @@ def test_an_adopted_file_moves_in(blobs: FolderBlobs, tmp_path: Path) -> None:
     built.write_bytes(b"PAR1")
     run(blobs.adopt(NAME, str(built)))
     assert not built.exists()
-    assert run(blobs.read(NAME)) == b"PAR1"
+    assert run(read(blobs, NAME)) == b"PAR1"
 
 
 def test_no_blob_is_written_twice(blobs: FolderBlobs, tmp_path: Path) -> None:
     run(blobs.receive(NAME, stream(b"first"), limit=100))
     with pytest.raises(FileExistsError):
         run(blobs.receive(NAME, stream(b"second"), limit=100))
-    assert run(blobs.read(NAME)) == b"first"
+    assert run(read(blobs, NAME)) == b"first"
 
 
 def test_a_blob_can_be_read_at_a_path_while_the_context_is_open(blobs: FolderBlobs) -> None:
@@ -168,12 +174,12 @@ def test_a_name_never_leads_outside_the_folder(blobs: FolderBlobs, name: str) ->
     with pytest.raises(ValueError, match="no name for a blob"):
         run(blobs.receive(name, stream(b"x"), limit=100))
     with pytest.raises(ValueError, match="no name for a blob"):
-        run(blobs.read(name))
+        run(read(blobs, name))
 
 
 def test_a_blob_that_is_not_there_is_not_found(blobs: FolderBlobs) -> None:
     with pytest.raises(NotFound, match="not kept any more"):
-        run(blobs.read(NAME))
+        run(read(blobs, NAME))
 
 
 def test_an_open_blob_is_read_by_place_and_outlives_its_deletion(blobs: FolderBlobs) -> None:
@@ -260,5 +266,16 @@ def test_a_copy_outlives_the_blob_that_it_was_made_of(blobs: FolderBlobs) -> Non
     run(blobs.receive(NAME, stream(b"bytes"), limit=10))
     run(blobs.copy(NAME, "states/ds_other/att_2"))
     run(blobs.delete(NAME))
-    assert run(blobs.read("states/ds_other/att_2")) == b"bytes"
+    assert run(read(blobs, "states/ds_other/att_2")) == b"bytes"
     assert run(blobs.names("")) == ["states/ds_other/att_2"]
+
+
+@pytest.mark.parametrize(
+    ("start", "count", "lines"),
+    [(0, 2, [b"a\n", b"bb\n"]), (1, 9, [b"bb\n", b"c"]), (2, 1, [b"c"]), (3, 1, []), (9, 9, [])],
+)
+def test_lines_are_read_from_one_on_and_no_more_than_are_asked_for(
+    blobs: FolderBlobs, start: int, count: int, lines: list[bytes]
+) -> None:
+    run(blobs.receive(NAME, stream(b"a\nb", b"b\nc"), limit=100))
+    assert run(blobs.lines(NAME, start=start, count=count)) == lines

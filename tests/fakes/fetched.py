@@ -67,7 +67,8 @@ def fetched(
         try:
             found = await fetcher.fetch(source, into=BLOB)
             assert isinstance(found, Fetched)
-            state = State(bytes=await blobs.read(BLOB), name=found.name)
+            async with blobs.open(BLOB) as file:
+                state = State(bytes=await file.read(0, length=file.size), name=found.name)
             await blobs.delete(BLOB)
             return state
         finally:

@@ -103,8 +103,8 @@ class Blobs(Protocol):
         """A path at which the blob can be read while the context is open."""
         ...
 
-    async def read(self, name: str) -> bytes:
-        """A small blob whole."""
+    async def lines(self, name: str, *, start: int, count: int) -> list[bytes]:
+        """Lines of a text from number `start` on, counted from 0: so many at most, as they end."""
         ...
 
     async def delete(self, name: str) -> None:

@@ -68,12 +68,12 @@ async def list_changes(blobs: Blobs, name: str, *, cursor: str | None, limit: in
     """A page of a version's changes as JSON, out of the finished lines of its listing (R-107)."""
     check_limit(limit)
     start = _position(cursor)
-    lines = (await blobs.read(name)).splitlines()
-    if start > len(lines):
+    found = await blobs.lines(name, start=start, count=limit + 1)
+    if start and not found:
         raise _not_a_cursor(cursor)
-    end = start + limit
-    next_cursor = b'"%d"' % end if end < len(lines) else b"null"
-    return b'{"changes":[' + b",".join(lines[start:end]) + b'],"nextCursor":' + next_cursor + b"}"
+    changes = b",".join(line.rstrip() for line in found[:limit])
+    next_cursor = b'"%d"' % (start + limit) if len(found) > limit else b"null"
+    return b'{"changes":[' + changes + b'],"nextCursor":' + next_cursor + b"}"
 
 
 def _delivered(tx: Transaction, reader: Reader, dataset_id: DatasetId) -> DatasetRow:
