@@ -143,6 +143,8 @@ def _match_shared(sides: Sides, engine: Engine) -> Matched | None:
     with engine.matching() as run:
         run(shared_keys.share_base_keys_sql(snapshot, shape, base=base))
         run(shared_keys.join_sql(*sides.tables, base=base))
+        if leave_out := shared_keys.leave_equal_out_sql(shape, base=base):
+            run(leave_out)
     added, changed, removed, left = cast("tuple[int, ...]", engine.rows(shared_keys.COUNTS_SQL)[0])
     counts = Counts(added=added, changed=changed, removed=removed)
     pairs = sides.base.row_count - left

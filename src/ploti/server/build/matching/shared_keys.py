@@ -32,25 +32,33 @@ def share_base_keys_sql(snapshot: str, shape: Shape, *, base: Schema) -> str:
 
 
 def join_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str:
-    """The statement that joins both sides by the keys that neither has more than once.
-
-    Where the hash of a row tells all that is compared, equal rows of a shared key, by count and in
-    order, are untouched and left out too.
-    """
+    """The statement that joins both sides by the keys that neither has more than once."""
     single = f"CASE WHEN kh NOT IN (FROM {SHARED}) THEN kh END AS single"
-    joined = (
-        f"SELECT base, state, coalesce(base.kh, state.kh) AS kh, coalesce(base.ch, state.ch) AS ch"
+    return (
+        f"CREATE OR REPLACE TABLE {_JOINED} AS SELECT base, state"
         f" FROM (SELECT *, {single} FROM ({base_rows(snapshot, shape, base)})) AS base"
         f" FULL JOIN ({state_rows(shaped, shape, base)}) AS state ON base.single = state.kh"
         f" WHERE base.ch IS DISTINCT FROM state.ch{nearness(shape, base).apart}"
     )
-    if not shape.unhashed and recast(shape, base) is None:
-        order = "PARTITION BY kh, ch, base.pos IS NULL ORDER BY coalesce(base.pos, state.pos)"
-        joined = (
-            f"FROM (SELECT *, row_number() OVER ({order}) AS place FROM ({joined}))"
-            " QUALIFY count(*) OVER (PARTITION BY kh, ch, place) = 1"
-        )
-    return f"CREATE OR REPLACE TABLE {_JOINED} AS SELECT base, state FROM ({joined})"
+
+
+def leave_equal_out_sql(shape: Shape, *, base: Schema) -> str | None:
+    """The statement that leaves out equal rows of a shared key, by count and in order: untouched.
+
+    None where the hash of a row does not tell all that is compared.
+    """
+    if shape.unhashed or recast(shape, base) is not None:
+        return None
+    rows = (
+        "SELECT rowid AS row, coalesce(base.kh, state.kh) AS kh, coalesce(base.ch, state.ch) AS ch,"
+        f" base.pos IS NULL AS new, coalesce(base.pos, state.pos) AS pos FROM {_JOINED}"
+    )
+    placed = (
+        "SELECT *, row_number() OVER (PARTITION BY kh, ch, new ORDER BY pos) AS place"
+        f" FROM ({rows}) WHERE kh IN (FROM {SHARED})"
+    )
+    equal = f"SELECT row FROM ({placed}) QUALIFY count(*) OVER (PARTITION BY kh, ch, place) = 2"
+    return f"DELETE FROM {_JOINED} WHERE rowid IN ({equal})"
 
 
 COUNTS_SQL = f"""
