@@ -1,5 +1,6 @@
 """What a real build measures, and what it says would end a review."""
 
+import json
 from pathlib import Path
 
 from tests.fakes.builds import Builds, declare
@@ -29,6 +30,26 @@ def test_a_version_and_its_base_are_measured_alike(tmp_path: Path) -> None:
     assert (second.before.filled["geometry"], second.after.filled["geometry"]) == (2, 2)
     assert second.before.box == (1.5, 2.0, 3.0, 4.0)
     assert second.after.box == (-30.0, 2.0, 1.5, 40.0)
+
+
+def test_an_empty_geometry_is_at_no_place_and_counts_as_none(tmp_path: Path) -> None:
+    def layer(*places: list[float]) -> bytes:
+        features = [
+            {
+                "type": "Feature",
+                "properties": {"id": number},
+                "geometry": {"type": "Point", "coordinates": place},
+            }
+            for number, place in enumerate(places)
+        ]
+        return json.dumps({"type": "FeatureCollection", "features": features}).encode()
+
+    builds = Builds(tmp_path, declare(key=["id"], source={"format": "geojson"}))
+    builds.build(layer([1, 2], [3, 4], [5, 6]))
+    built = candidate(builds.build(layer([1, 2], [], [])))
+    assert built.before is not None
+    assert built.after is not None
+    assert (built.before.filled["geometry"], built.after.filled["geometry"]) == (3, 1)
 
 
 def test_a_column_that_came_with_the_values_of_one_that_left_is_a_likely_rename(

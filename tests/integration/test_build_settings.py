@@ -105,6 +105,16 @@ def test_texts_that_mean_null_do_so_in_json_too(tmp_path: Path) -> None:
     assert values(builds, result, "n")[1] is None
 
 
+def test_the_columns_of_a_key_in_another_order_are_the_same_key(tmp_path: Path) -> None:
+    builds = Builds(tmp_path, declare(key=["id", "part"]))
+    builds.build(b"id,part,n\na,1,5\nb,1,6\n")
+    builds.declaration = declare(key=["part", "id"])
+    assert isinstance(builds.build(b"id,part,n\na,1,5\nb,1,6\n"), Unchanged)
+    result = built(builds.build(b"id,part,n\na,1,5\nb,1,7\n"))
+    assert result.schema_change is None
+    assert counts(result) == (0, 1, 0)
+
+
 def test_values_are_trimmed_where_it_is_asked_for(tmp_path: Path) -> None:
     text = "id,n,t\n a , 1 ,\tx\xa0\nb,  ,\u3000 \n\u200bc\ufeff,2,y\u2003\n".encode()
     plain = Builds(tmp_path / "plain", declare(key=["id"]))

@@ -104,6 +104,12 @@ def test_a_workbook_which_is_an_archive_itself_is_read(tmp_path: Path, format_: 
         assert read(reader, path, into, source=source).column("a") == ["007"]
 
 
+def test_a_workbook_in_place_of_the_declared_format_is_told(tmp_path: Path) -> None:
+    path = book(tmp_path, HEAD)
+    with pytest.raises(SourceError, match=r"a workbook \(XLSX\), and csv is declared"):
+        read(PACKED_READER, path, tmp_path, source={"format": "csv"})
+
+
 def test_an_archive_in_an_archive_is_refused(tmp_path: Path) -> None:
     inner = packed(tmp_path, {"a.csv": TABLE}).read_bytes()
     with pytest.raises(SourceError, match="no data file"):

@@ -229,10 +229,17 @@ def missing_points_findings(missing: Sequence[str]) -> list[Finding]:
     ]
 
 
-def key_there(columns: Sequence[PlannedColumn], declaration: Declaration) -> tuple[str, ...]:
-    """The declared key, or none where the state lacks a column of it."""
-    names = {column.name for column in columns}
-    return tuple(declaration.key) if names.issuperset(declaration.key) else ()
+def key_there(
+    columns: Sequence[PlannedColumn], declaration: Declaration, base: Schema | None
+) -> tuple[str, ...]:
+    """The declared key, or none where the state lacks a column of it.
+
+    Its order is the base's where its columns are: another order makes no other key.
+    """
+    if not {column.name for column in columns}.issuperset(declaration.key):
+        return ()
+    before = base.key_columns if base else []
+    return tuple(before if sorted(before) == sorted(declaration.key) else declaration.key)
 
 
 def _listed(names: Iterable[str]) -> str:

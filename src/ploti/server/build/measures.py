@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ploti.model.sql import literal
 from ploti.model.wire import Value
+from ploti.server.build.names import GEOMETRY
 
 _BOX = tuple(f"_ploti_bbox, {side}" for side in ("xmin", "ymin", "xmax", "ymax"))
 _PLACES = (0, 0, 1, 1)
@@ -14,7 +15,8 @@ _PLACES = (0, 0, 1, 1)
 class Measures(Value, kw_only=True):
     """Rows, how many values of each column are not null, and the box (least x and y, greatest).
 
-    A column of which the metadata says nothing is left out; so is the box of no geometry.
+    A column of which the metadata says nothing is left out; so is the box of no geometry. An empty
+    geometry has no place, and counts as none.
     """
 
     rows: int
@@ -38,8 +40,11 @@ def read_measures(found: Sequence[tuple[object, ...]], *, rows: int) -> Measures
     for name, values, nulls, least, greatest in found:
         if name in _BOX:
             sides[str(name)] = (least, greatest)
-        elif isinstance(values, int) and isinstance(nulls, int):
+        if isinstance(values, int) and isinstance(nulls, int):
             filled[str(name)] = values - nulls
+    places = [filled.pop(side) for side in _BOX if side in filled]
+    if places:
+        filled[GEOMETRY] = min(places)
     return Measures(rows=rows, filled=filled, box=_box(sides))
 
 

@@ -145,7 +145,7 @@ def _keep(
     planned = Shape(
         columns=tuple(columns),
         geometry=geometry,
-        key=key_there(columns, order.declaration),
+        key=key_there(columns, order.declaration, order.base.schema if order.base else None),
         ignored=shape.ignored_columns(order.declaration),
         tolerances=tuple(
             (name, most) for name, most in order.declaration.compare.items() if name in there

@@ -92,9 +92,14 @@ class PackedReader:
 
 
 def _whole(archive: Archive, declaration: Declaration) -> str | None:
-    """The format of which the whole archive is one file, as its members show."""
+    """The format of which the whole archive is one file, as its members show.
+
+    Raises SourceError for a workbook where another format is declared.
+    """
     declared = declaration.source.format
-    if _WORKBOOK in archive.names and declared in {None, "xlsx"}:
+    if _WORKBOOK in archive.names:
+        if declared not in {None, "xlsx"}:
+            raise SourceError(f"the source is a workbook (XLSX), and {declared} is declared")
         return "xlsx"
     if declared is not None:
         return None

@@ -62,7 +62,8 @@ class Cells:
     """A handler of a sheet's elements that gathers the rows which have ended.
 
     A formula is the value that was kept with it, and is refused without one; `errors` counts cells
-    that hold an error, which are null. An empty text is no value, as nobody can tell it from an empty cell.
+    that hold an error, which are null. An empty text is no value, as nobody can tell it from an
+    empty cell.
     """
 
     def __init__(self, book: Book) -> None:
