@@ -69,11 +69,11 @@ class Typed(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What a state comes to: rows added, changed and removed, the level of its schema's change."""
+    """What a state comes to: rows added, changed and removed, its schema's change, its reasons."""
 
     counts: tuple[int, int, int]
     level: str | None
-    reason: str | None
+    reasons: list[str]
 
 
 def typed(names: list[str], rows: list[Texts], base: Typed | None) -> Typed:
@@ -111,8 +111,9 @@ def expected(now: Typed, base: Typed) -> Expected:
     elif came or (now.nullable - base.nullable) & base.types.keys():
         level = "MINOR"
     counts = _counts(now, base, left)
-    reason = "data_check" if _looks_broken(now, base, removed=counts[2]) else None
-    return Expected(counts, level, "schema_review" if level == "MAJOR" else reason)
+    reasons = ["schema_review"] if level == "MAJOR" else []
+    reasons += ["data_check"] if _looks_broken(now, base, removed=counts[2]) else []
+    return Expected(counts, level, reasons)
 
 
 def _retyped(now: Typed, base: Typed) -> set[str]:
