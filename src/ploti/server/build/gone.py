@@ -21,10 +21,11 @@ from ploti.server.build.shape import Shape
 REMOVED_IN = "_ploti_removed_in"
 ROW = "_ploti_row"
 GONE_FILE = "gone.parquet"
-SHARED_IDS = "shared_ids"
-"""The table of removed records whose key does not tell which of them may come back."""
+SHARED_ROWS = "shared_rows"
+"""The table of removed records, by their place, whose key does not tell which may come back."""
 
 _ROW_TYPE = "MAP(VARCHAR, VARCHAR)"
+_PLACE = "file_row_number"
 
 
 class Gone(NamedTuple):
@@ -77,12 +78,18 @@ def removed_sql(
 ) -> str | None:
     """The statement that makes a table of rows of a base as removed in `version`, by their keys.
 
-    None where they cannot be told by key. A row with a null in its key never comes back.
+    It keeps their places in the base. None where they cannot be told by key. A row with a null in
+    its key never comes back.
     """
     types = {column.name: column.type for column in base.schema.columns}
     if not key or not types.keys() >= set(key):
         return None
-    fields = [RECORD_ID, f"{version}::BIGINT AS {REMOVED_IN}", f"NULL::{_ROW_TYPE} AS {ROW}"]
+    fields = [
+        RECORD_ID,
+        _PLACE,
+        f"{version}::BIGINT AS {REMOVED_IN}",
+        f"NULL::{_ROW_TYPE} AS {ROW}",
+    ]
     fields += [f"{sql} AS {name}" for name, sql in _named({k: _text(types[k], k) for k in key})]
     there = " AND ".join(f"{identifier(name)} IS NOT NULL" for name in key)
     return (
@@ -90,8 +97,8 @@ def removed_sql(
     )
 
 
-def shared_ids_sql(base: Base, *, key: Sequence[str], table: str, whole_keys: bool) -> str:
-    """The statement that makes a table of the ids in such a table whose key does not tell which.
+def shared_rows_sql(base: Base, *, key: Sequence[str], table: str, whole_keys: bool) -> str:
+    """The statement that makes a table of the rows in such a table whose key does not tell which.
 
     With `whole_keys` no other record of the base has the keys of the removed ones.
     """
@@ -109,24 +116,24 @@ def shared_ids_sql(base: Base, *, key: Sequence[str], table: str, whole_keys: bo
         shared.append(f"SELECT {names} FROM read_parquet({literal(base.gone)})")
     keys = " UNION ALL ".join(shared)
     return (
-        f"CREATE OR REPLACE TABLE {SHARED_IDS} AS"
-        f" SELECT {RECORD_ID} FROM {table} SEMI JOIN ({keys}) USING ({names})"
+        f"CREATE OR REPLACE TABLE {SHARED_ROWS} AS"
+        f" SELECT {_PLACE} FROM {table} SEMI JOIN ({keys}) USING ({names})"
     )
 
 
-ANY_SHARED_SQL = f"SELECT count(*) > 0 FROM {SHARED_IDS}"
-"""SQL of whether there are such ids."""
+ANY_SHARED_SQL = f"SELECT count(*) > 0 FROM {SHARED_ROWS}"
+"""SQL of whether there are such rows."""
 
 
 def rows_told_sql(base: Base, *, key: Sequence[str], table: str) -> str:
-    """The statement that makes the table anew, with what else the records in `SHARED_IDS` had."""
+    """The statement that makes the table anew, with what else the records in `SHARED_ROWS` had."""
     others = {c.name: _text(c.type, c.name) for c in base.schema.columns if c.name not in key}
     row = f"MAP {{{', '.join(f'{literal(name)}: {sql}' for name, sql in others.items())}}}"
     return (
         f"CREATE OR REPLACE TABLE {table} AS SELECT removed.* REPLACE (told.{ROW} AS {ROW})"
-        f" FROM {table} AS removed LEFT JOIN (SELECT {RECORD_ID}, {row}::{_ROW_TYPE} AS {ROW}"
-        f" FROM {snapshot_relation(base.snapshot)} SEMI JOIN {SHARED_IDS} USING ({RECORD_ID}))"
-        f" AS told USING ({RECORD_ID})"
+        f" FROM {table} AS removed LEFT JOIN (SELECT {_PLACE}, {row}::{_ROW_TYPE} AS {ROW}"
+        f" FROM {snapshot_relation(base.snapshot)} SEMI JOIN {SHARED_ROWS} USING ({_PLACE}))"
+        f" AS told USING ({_PLACE})"
     )
 
 

@@ -12,7 +12,7 @@ from ploti.server.build.gone import (
     gone_sql,
     removed_sql,
     rows_told_sql,
-    shared_ids_sql,
+    shared_rows_sql,
 )
 from ploti.server.ports.building import Engine
 
@@ -36,7 +36,7 @@ def list_removed(
     if made is None:
         return None
     engine.run(made)
-    engine.run(shared_ids_sql(base, key=key, table=table, whole_keys=whole_keys))
+    engine.run(shared_rows_sql(base, key=key, table=table, whole_keys=whole_keys))
     ((shared,),) = engine.rows(ANY_SHARED_SQL)
     if len(base.schema.columns) > len(key) and shared:
         engine.run(rows_told_sql(base, key=key, table=table))
