@@ -34,7 +34,7 @@ _ENDING, _PAUSE = 1.0, 0.02
 class Postgres:
     """The database at an address `postgresql://…`; several subscriptions may share it."""
 
-    weights = Weights(step=192 * 1024, change=2.2, table=0.011)
+    weights = Weights(step=192 * 1024, change=2.2, table=0.002)
 
     def __init__(
         self,
