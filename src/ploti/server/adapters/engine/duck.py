@@ -231,6 +231,8 @@ def _connect(
         "autoinstall_known_extensions = false",
         "autoload_known_extensions = false",
         f"memory_limit = '{memory_limit >> 10}KiB'",
+        # Sorts and hash tables spill beyond it; what cannot spill has the rest.
+        f"operator_memory_limit = '{memory_limit >> 12}KiB'",
         f"threads = {threads}",
         f"temp_directory = {literal(str(Path(folder, 'spill')))}",
         f"allowed_directories = [{literal(folder)}]",
