@@ -46,9 +46,8 @@ def test_a_key_of_which_every_row_changed_in_one_column_is_trusted() -> None:
     old = permits(200)
     new = [{**row, "value": 7} for row in old]
     report = matched(old, new, types=PERMIT, key=KEY).report
-    assert report.keys == Proof(
-        columns=3, pairs=200, agreeing=200, random_pairs=200, random_agreeing=0, changed=200
-    )
+    sample = {"pairs": 200, "random_pairs": 200, "changed": 200}
+    assert report.keys == Proof(columns=3, agreeing=200, random_agreeing=0, told=True, **sample)
 
 
 def test_without_a_column_that_tells_rows_apart_nothing_is_said_against_a_key() -> None:
@@ -72,6 +71,24 @@ def test_a_column_that_was_emptied_says_nothing_against_a_key(now: str | None) -
     anew = matched(old, [{**row, "work": f"{row['work']} b"} for row in old], types=types, key=KEY)
     assert anew.report.keys is not None
     assert anew.report.keys.dealt_anew
+
+
+def test_a_key_is_trusted_where_one_column_that_tells_rows_apart_stands_and_all_else_changed() -> (
+    None
+):
+    types = {"permit": "string", "name": "string", "a": "int64", "b": "int64", "c": "int64"}
+    old: list[dict[str, object]] = [
+        {"permit": str(i), "name": f"n{i}", "a": i, "b": 2 * i, "c": 3 * i} for i in range(100)
+    ]
+    new = [{**row, "a": 900 + i, "b": 1900 + i, "c": 2900 + i} for i, row in enumerate(old)]
+    report = matched(old, new, types=types, key=KEY).report
+    assert report.keys is not None
+    assert not report.keys.dealt_anew
+    assert report.links == {Stage.KEY: 100}
+    other = [{**row, "name": f"m{i}"} for i, row in enumerate(new)]
+    anew = matched(old, other, types=types, key=KEY).report
+    assert anew.keys is not None
+    assert anew.keys.dealt_anew
 
 
 def test_most_pairs_must_disagree_and_no_less_than_at_random() -> None:

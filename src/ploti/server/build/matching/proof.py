@@ -17,6 +17,7 @@ from ploti.server.build.matching.values import prepared
 
 SAMPLE = 2_000
 INFORMATIVE = 20
+_APART = 0.9
 
 
 def prove(run: Run, question: Question, *, pairs: str) -> Proof:
@@ -31,6 +32,7 @@ def prove(run: Run, question: Question, *, pairs: str) -> Proof:
     agreeing, known, random_agreeing, random_known = (
         map(whole, run(_comparison(informative))[0]) if informative else (0, 0, 0, 0)
     )
+    told = bool(informative) and _is_told(run, informative)
     changed, moved = _moves(run, question)
     drop(run, "match_sample", "match_sample_old", "match_sample_new")
     return Proof(
@@ -39,6 +41,7 @@ def prove(run: Run, question: Question, *, pairs: str) -> Proof:
         agreeing=agreeing,
         random_pairs=random_known,
         random_agreeing=random_agreeing,
+        told=told,
         changed=changed,
         moved=moved,
     )
@@ -125,6 +128,22 @@ def _informative(run: Run, columns: tuple[MatchColumn, ...]) -> list[int]:
     sides = [run(f"SELECT {counts} FROM match_sample_{side}")[0] for side in ("old", "new")]
     fewer = [min(map(whole, values)) for values in zip(*sides, strict=True)]
     return [i for i, number in enumerate(fewer) if number > INFORMATIVE]
+
+
+def _is_told(run: Run, informative: list[int]) -> bool:
+    """Whether a column that tells rows apart is equal in half of the pairs: no chance does that."""
+    counts = ", ".join(
+        f"count(DISTINCT o.t{i}), count(o.t{i}), count(*) FILTER (o.t{i} = n.t{i})"
+        for i in informative
+    )
+    (found,) = run(
+        f"SELECT {counts} FROM match_sample_old AS o JOIN match_sample_new AS n ON n.r = o.r"
+    )
+    numbers = list(map(whole, found))
+    columns = zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)
+    return any(
+        values >= _APART * filled and equal * 2 >= filled for values, filled, equal in columns
+    )
 
 
 def _comparison(informative: list[int]) -> str:

@@ -115,7 +115,7 @@ class Proof(Value, kw_only=True):
     """Whether pairs made by a key agree: of `pairs`, and of as many made at random, so many agree.
 
     A pair agrees where at least half of its informative columns (more than 20 values, before and
-    now) are equal.
+    now) are equal. `told` is whether half of the pairs are equal in a column that tells rows apart.
     Of the `changed` pairs so many `moved`: what the key has now was another record's alone.
     """
 
@@ -124,6 +124,7 @@ class Proof(Value, kw_only=True):
     agreeing: int = 0
     random_pairs: int = 0
     random_agreeing: int = 0
+    told: bool = False
     changed: int = 0
     moved: int = 0
 
@@ -131,11 +132,14 @@ class Proof(Value, kw_only=True):
     def dealt_anew(self) -> bool:
         """Most pairs agree no more than rows at random do, or most of the changed ones moved.
 
-        The second finds keys that count rows, where one came in the middle: half of them agree.
+        The first is no sign where a column is `told`: the others changed. The second finds keys
+        that count rows, where one came in the middle: half of them agree.
         """
         if self.moved >= LEAST_PAIRS and self.moved * 2 >= self.changed:
             return True
-        if self.columns == 0 or self.pairs < LEAST_PAIRS or self.agreeing * 2 >= self.pairs:
+        if self.told or self.columns == 0 or self.pairs < LEAST_PAIRS:
+            return False
+        if self.agreeing * 2 >= self.pairs:
             return False
         by_chance = self.random_agreeing / max(self.random_pairs, 1)
         return self.agreeing / self.pairs <= by_chance + 0.05
