@@ -1,6 +1,7 @@
 """The child that builds: confined, without secrets, and never a reason to wonder why it died."""
 
 import asyncio
+import os
 import secrets
 import shutil
 import signal
