@@ -182,7 +182,7 @@ def test_a_state_is_pushed_dry_then_held_shown_discarded_and_released(
     assert hold in [each["id"] for each in waiting]
     assert hold in staff("admin", "holds", "list").out
     shown = staff("admin", "holds", "show", hold)
-    assert "schema change    MAJOR, 1.0 to 2.0" in shown.out
+    assert "schema change  MAJOR, 1.0 to 2.0" in shown.out
     assert f"Next: ploti admin holds release {hold}" in shown.out
     assert staff("admin", "holds", "show", hold, "--json").json["matched"] is True
     assert staff("admin", "holds", "release", hold, "--note", "It is so.").status == 0
