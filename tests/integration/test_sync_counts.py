@@ -132,6 +132,15 @@ def following(source: Source, place: Place, observe: Observer = ignore) -> Itera
         yield run
 
 
+@contextmanager
+def counting(source: Source, place: Place) -> Iterator[Run]:
+    """The same, whose rows were counted once, for a version applied."""
+    with following(source, place) as run:
+        source.release()
+        run.catch_up()
+        yield run
+
+
 def count(place: Place, table: str = "permits") -> int:
     (found,) = synced.query(place, f"SELECT count(*) FROM {table}")
     return int(found[0])
@@ -209,9 +218,7 @@ def test_a_table_that_others_emptied_is_found_after_versions_of_another(
 def test_what_others_write_elsewhere_costs_one_count(
     source: Source, place: Place, counted: list[str]
 ) -> None:
-    with following(source, place) as run:
-        source.release()
-        run.catch_up()
+    with counting(source, place) as run:
         synced.execute(place, "CREATE TABLE mine (a integer)")
         counted.clear()
         for _ in range(3):
@@ -262,9 +269,7 @@ def test_where_triggers_write_too_each_version_counts(
     source: Source, place: Place, counted: list[str]
 ) -> None:
     """These write after the count: only the next one finds what they did."""
-    with following(source, place) as run:
-        source.release()
-        run.catch_up()
+    with counting(source, place) as run:
         synced.execute(place, TRIGGERS["postgresql" if isinstance(place, str) else "sqlite"])
         counted.clear()
         for loads in (2, 3):
