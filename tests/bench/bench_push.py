@@ -135,10 +135,12 @@ def run_build(table: str, source: str, folder: str, base: str) -> None:
     from ploti.server.adapters.engine import duck, snapshot, walk
     from ploti.server.adapters.readers import READERS
     from ploti.server.adapters.readers.csv import CsvReader
+    from ploti.server.app.child import leave_pandas_out
     from ploti.server.build.candidate import Base, BuildOrder, Candidate
     from ploti.server.service.build_version import build_version
     from ploti.server.sources.declaration import parse_declaration
 
+    leave_pandas_out()
     steps: dict[str, float] = defaultdict(float)
     steps["start"] = spent()
     within: list[str] = []

@@ -29,6 +29,12 @@ with tempfile.TemporaryDirectory() as folder:
     made.release_text("id,x,y\\n1,2.5,3.5\\n")
 {LIST_MODULES}
 """
+STARTED = """
+from ploti.server.adapters.builder import child as builder
+from ploti.server.app.child import child
+builder.run_child = lambda do, is_out_of_memory: None
+child()
+"""
 HEAVY = {
     "aiohttp",
     "alembic",
@@ -72,3 +78,9 @@ def test_a_build_of_points_in_degrees_loads_no_library_of_other_geometries() -> 
     modules = loaded(POINTS)
     assert "ploti.server.adapters.engine.wkb" in modules
     assert {"pyproj", "shapely"} & modules == set()
+
+
+def test_the_child_of_a_build_leaves_pandas_out_though_it_is_installed() -> None:
+    """What pyarrow imports where it finds it is a part of pandas, not its name alone."""
+    assert not {module for module in loaded(STARTED + POINTS) if module.startswith("pandas.")}
+    assert {module for module in loaded(POINTS) if module.startswith("pandas.")}
