@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ploti.model.columns import PREFIX
 from ploti.model.schema import Schema
 from ploti.model.sql import identifier, literal
 from ploti.server.build.candidate import KeyFault
@@ -21,6 +22,9 @@ DIFF = "diff"
 
 SHARED = "shared_keys"
 """The table of the hashes `kh` of keys that several rows of one side have."""
+
+PLACE = f"{PREFIX}place"
+"""The column of a row's place in the order of rows."""
 
 Box = tuple[float, float, float, float]
 """Least x and y, greatest x and y."""
@@ -130,11 +134,10 @@ def added_rows(shaped: str) -> str:
 
 
 def changed_sql(shaped: str, shape: Shape) -> str:
-    """SQL of the changed records' new values under their names, in the base's order."""
+    """SQL of the changed records' new values under their names, with their rows in the base."""
     return (
-        f"SELECT {named_fields(shape)} FROM {shaped} AS state JOIN {DIFF}"
-        " ON state.file_row_number = diff.new_pos"
-        " WHERE diff.base_pos IS NOT NULL ORDER BY diff.base_pos"
+        f"SELECT {named_fields(shape)}, diff.base_pos AS {PLACE} FROM {shaped} AS state JOIN {DIFF}"
+        " ON state.file_row_number = diff.new_pos WHERE diff.base_pos IS NOT NULL"
     )
 
 
@@ -143,32 +146,52 @@ def geometries_sql(rows: str) -> str:
     return f"SELECT g FROM {rows}"
 
 
-def ordered_sql(rows: str, shape: Shape, *, box: Box | None, unique: bool) -> str:
-    """SQL of new records under their names, in the order in which they are numbered.
+class NewRows(NamedTuple):
+    """New records, in no order yet: SQL of so many rows under the dataset's names.
 
-    The order is (place along a Hilbert curve over their box, none last; key as text; columns in
-    order) and so does not depend on that of the source's rows (domain, 'Record ids'). After a key
-    that is `unique` the columns decide nothing and are left out.
+    They are numbered by the places of their geometry along a Hilbert curve over the `box`, none
+    last, and then by the columns `by`, nulls last, of which those `aside` are not the dataset's.
     """
-    order = _order(shape, box=box, unique=unique)
-    return f"SELECT {named_fields(shape)} FROM {rows} ORDER BY {order}"
+
+    sql: str
+    rows: int
+    box: Box | None
+    by: tuple[str, ...]
+    aside: tuple[str, ...]
+
+
+def new_rows(relation: str, shape: Shape, *, rows: int, box: Box | None, unique: bool) -> NewRows:
+    """New records with their order: place, key as text, columns in order (domain, 'Record ids').
+
+    So it does not depend on that of the source's rows. After a key that is `unique` the columns
+    decide nothing and are left out.
+    """
+    texts = {
+        name if shape.named_types[name] == "string" else f"{PREFIX}key_{name}": name
+        for name in shape.key
+    }
+    aside = tuple(text for text, name in texts.items() if text != name)
+    cast = [f"{shape.field(texts[text])}::VARCHAR AS {identifier(text)}" for text in aside]
+    columns = () if unique and shape.key else tuple(shape.fields)
+    return NewRows(
+        sql=f"SELECT {', '.join([named_fields(shape), *cast])} FROM {relation}",
+        rows=rows,
+        box=box,
+        by=tuple(dict.fromkeys([*texts, *columns])),
+        aside=aside,
+    )
 
 
 def numbered_sql(rows: str, shape: Shape, *, box: Box | None, unique: bool) -> str:
-    """SQL of the `position` of each new record and of its `ordinal` in that order, from 0."""
-    order = _order(shape, box=box, unique=unique)
-    ordinal = f"row_number() OVER (ORDER BY {order}) - 1"
-    return f"SELECT file_row_number AS position, {ordinal} AS ordinal FROM {rows}"
-
-
-def _order(shape: Shape, *, box: Box | None, unique: bool) -> str:
+    """SQL of the `position` of each of `new_rows` and of its `ordinal` in their order, from 0."""
     order = [f"{field}::VARCHAR NULLS LAST" for field in shape.key_fields]
     if not (unique and order):
         order += [f"{field} NULLS LAST" for field in shape.fields.values()]
     if box:
         corners = ", ".join(f"{corner!r}::DOUBLE" for corner in box)
         order.insert(0, f"ploti_place(g, {corners}) NULLS LAST")
-    return ", ".join(order)
+    ordinal = f"row_number() OVER (ORDER BY {', '.join(order)}) - 1"
+    return f"SELECT file_row_number AS position, {ordinal} AS ordinal FROM {rows}"
 
 
 def named_fields(shape: Shape) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ploti.model.columns import RECORD_ID
-from ploti.model.sql import identifier
+from ploti.model.sql import identifier, listed
 from ploti.server.build.candidate import Base
-from ploti.server.build.diff import snapshot_relation
+from ploti.server.build.diff import PLACE, NewRows, snapshot_relation
 
 
 def counts_sql(before: Base, after: Base) -> str:
@@ -21,16 +21,29 @@ def counts_sql(before: Base, after: Base) -> str:
     )
 
 
-def no_rows_sql(content: Base) -> str:
-    """SQL of no rows with the columns of a version."""
-    columns = ", ".join(identifier(column.name) for column in content.schema.columns)
-    return f"SELECT {columns} FROM {snapshot_relation(content.snapshot)} WHERE false"
+def no_changes_sql(content: Base) -> str:
+    """SQL of no changed rows, with their places and the columns of a version."""
+    return f"SELECT {_columns(content)}, 0::BIGINT AS {PLACE} {_nothing(content)}"
 
 
 def no_records_sql(content: Base) -> str:
     """SQL of no records, with their ids and the columns of a version."""
-    columns = ", ".join(identifier(column.name) for column in content.schema.columns)
-    return f"SELECT {columns}, {RECORD_ID} FROM {snapshot_relation(content.snapshot)} WHERE false"
+    return f"SELECT {_columns(content)}, {RECORD_ID} {_nothing(content)}"
+
+
+def no_new_rows(content: Base) -> NewRows:
+    """No new records, with the columns of a version."""
+    sql = f"SELECT {_columns(content)} {_nothing(content)}"
+    columns = tuple(column.name for column in content.schema.columns)
+    return NewRows(sql=sql, rows=0, box=None, by=columns, aside=())
+
+
+def _columns(content: Base) -> str:
+    return listed(column.name for column in content.schema.columns)
+
+
+def _nothing(content: Base) -> str:
+    return f"FROM {snapshot_relation(content.snapshot)} WHERE false"
 
 
 NO_PLACES_SQL = "SELECT 0::BIGINT AS base_pos, false AS removed WHERE false"

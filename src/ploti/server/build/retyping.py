@@ -73,8 +73,11 @@ def mended(mending: Mending, shape: Shape, *, base: Schema | None) -> str:
         for column in mending.wider
         for field in [shape.field(column.name)]
     ]
-    dropped = ["ch", *(["kh"] if shape.key else []), *(column.field for column in mending.wider)]
+    row, *key = hashes(shape, base)
+    if not any(column.name in shape.key for column in mending.wrong):
+        key = []  # it is as it was
+    dropped = ["ch", *(["kh"] if key else []), *(column.field for column in mending.wider)]
     return (
-        f"(SELECT *, {', '.join(hashes(shape, base))} FROM (SELECT * EXCLUDE"
+        f"(SELECT *, {', '.join([row, *key])} FROM (SELECT * EXCLUDE"
         f" ({', '.join(dropped)}) REPLACE ({', '.join(values)}) FROM {mending.texts}))"
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from ploti.model.digest import Buckets
 from ploti.model.schema import Schema
 from ploti.server.build.candidate import Base, BuiltFile, FileRole
-from ploti.server.build.diff import Box
+from ploti.server.build.diff import Box, NewRows
 from ploti.server.build.matching.question import Run
 from ploti.server.build.progress import Telling
 from ploti.server.sources.declaration import Declaration
@@ -57,11 +57,11 @@ class NextVersion(NamedTuple):
     """What makes a snapshot of its base.
 
     `recast` is SQL of each column over the base's, where the columns are not the base's own.
-    `changed` and `added` are SQL of rows under the dataset's names, in the order in which they
-    come in the snapshot; `returned` of rows with the ids that they have last, in the order of
-    these: they come between the base's, and count as added. `touched` is SQL of the base's rows
-    (`base_pos`) that change or are `removed`, and `added_rows` how many are added. With `same_keys`
-    a changed record keeps its key, which is proved. A version to be loaded has no changes file.
+    `changed` is SQL of rows under the dataset's names with their rows in the base as `PLACE`;
+    `returned` of rows with the ids that they have last, in the order of these: they come between
+    the base's, and count as added. `touched` is SQL of the base's rows (`base_pos`) that change or
+    are `removed`. With `same_keys` a changed record keeps its key, which is proved. A version to
+    be loaded has no changes file.
     """
 
     base: Base
@@ -69,8 +69,7 @@ class NextVersion(NamedTuple):
     touched: str
     changed: str
     returned: str
-    added: str
-    added_rows: int
+    added: NewRows
     same_keys: bool
     with_changes: bool
 
@@ -128,8 +127,8 @@ class Engine(Protocol):
         """The box of the middles of the geometries of a query; None where there are none."""
         ...
 
-    def write_first(self, sql: str, *, schema: Schema, version: int) -> Written:
-        """Write the snapshot of a first version, whose records come numbered in their order."""
+    def write_first(self, new: NewRows, *, schema: Schema, version: int) -> Written:
+        """Write the snapshot of a first version, whose records are all new."""
         ...
 
     def write_next(self, step: NextVersion, *, schema: Schema, version: int) -> Written:

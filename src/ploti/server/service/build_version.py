@@ -92,11 +92,11 @@ class _Work(NamedTuple):
         """The relation of the state's rows."""
         return self.state.kept.relation
 
-    def ordered(self, rows: str) -> str:
-        """SQL of new records in the order of their numbers."""
+    def new_rows(self, relation: str, *, rows: int) -> diff.NewRows:
+        """New records, so many, with the order of their numbers."""
         shape = self.state.shape
-        box = self.engine.box(diff.geometries_sql(rows)) if shape.geometry else None
-        return diff.ordered_sql(rows, shape, box=box, unique=self.fault is None)
+        box = self.engine.box(diff.geometries_sql(relation)) if shape.geometry else None
+        return diff.new_rows(relation, shape, rows=rows, box=box, unique=self.fault is None)
 
 
 def find_key_fault(state: State, engine: Engine) -> KeyFault | None:
@@ -111,8 +111,8 @@ def find_key_fault(state: State, engine: Engine) -> KeyFault | None:
 
 
 def _first(work: _Work) -> Candidate:
-    sql = work.ordered(work.shaped)
-    written = work.engine.write_first(sql, schema=work.state.schema, version=work.order.version)
+    new = work.new_rows(work.shaped, rows=work.state.kept.rows)
+    written = work.engine.write_first(new, schema=work.state.schema, version=work.order.version)
     counts = Counts(added=work.state.kept.rows, changed=0, removed=0)
     return _written(_candidate(work, change=None), work, written=written, counts=counts)
 
@@ -180,8 +180,7 @@ def _step(
         touched=diff.TOUCHED_SQL,
         changed=diff.changed_sql(shaped, shape_),
         returned=returned_sql(shaped, shape_),
-        added=work.ordered(diff.added_rows(shaped)),
-        added_rows=added - back,
+        added=work.new_rows(diff.added_rows(shaped), rows=added - back),
         same_keys=same_keys,
         with_changes=not loaded and (change is None or change.level is not Level.MAJOR),
     )

@@ -21,15 +21,13 @@ def restore_content(order: BuildOrder, content: Base, base: Base, *, engine: Eng
     """
     engine.telling.begin(BuildStage.MATCHING, rows=content.row_count)
     content = carry_ids(engine, content, order.id_maps, name="restored.parquet")
-    nothing = restored.no_rows_sql(content)
     step = NextVersion(
         base=content,
         recast=None,
         touched=restored.NO_PLACES_SQL,
-        changed=nothing,
+        changed=restored.no_changes_sql(content),
         returned=restored.no_records_sql(content),
-        added=nothing,
-        added_rows=0,
+        added=restored.no_new_rows(content),
         same_keys=False,
         with_changes=False,
     )

@@ -9,9 +9,9 @@ import duckdb
 
 from ploti.model.columns import RECORD_ID
 from ploti.server.adapters.engine.parquet import ParquetFile, kept_encodings
-from ploti.server.adapters.engine.rows import Rows
+from ploti.server.adapters.engine.rows import BATCH, Rows
 from ploti.server.adapters.engine.sealing import seal
-from ploti.server.adapters.engine.snapshot import BATCH, digest_file, file_format, with_boxes
+from ploti.server.adapters.engine.snapshot import digest_file, file_format, with_boxes
 from ploti.server.build.candidate import Base, FileRole
 from ploti.server.build.groups import FULL
 from ploti.server.build.layout import Layout
@@ -23,7 +23,7 @@ def write_again(
     connection: duckdb.DuckDBPyConnection, sql: str, *, path: Path, base: Base, telling: Telling
 ) -> Written:
     """Write rows that have a version's columns and their ids as a snapshot, laid out as its own."""
-    rows = Rows(connection.sql(sql).to_arrow_reader(BATCH))
+    rows = Rows.of(connection.sql(sql).to_arrow_reader(BATCH))
     layout = Layout(schema=base.schema, encodings=kept_encodings(base.snapshot))
     with ParquetFile(path, layout=layout, envelope=(RECORD_ID,), sizes=repeat(FULL)) as file:
         given = 0

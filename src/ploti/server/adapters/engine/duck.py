@@ -20,11 +20,12 @@ from ploti.server.adapters.engine import functions, wkb
 from ploti.server.adapters.engine.again import write_again
 from ploti.server.adapters.engine.keeping import write_kept
 from ploti.server.adapters.engine.listing import write_lines
+from ploti.server.adapters.engine.rows import BATCH
 from ploti.server.adapters.engine.sealing import seal
-from ploti.server.adapters.engine.snapshot import BATCH, write_first
+from ploti.server.adapters.engine.snapshot import write_first
 from ploti.server.adapters.engine.walk import Walk
 from ploti.server.build.candidate import Base, BuiltFile, FileRole
-from ploti.server.build.diff import Box
+from ploti.server.build.diff import Box, NewRows
 from ploti.server.build.limits import Limit
 from ploti.server.build.matching.question import OverBudget, Run
 from ploti.server.build.progress import Telling
@@ -64,7 +65,7 @@ class DuckEngine:
         self.telling = telling or Telling()
         self._match_seconds = match_seconds
         self._late = threading.Event()
-        self._connection = _connect(folder, reads, memory_limit, threads)
+        self._connection, self._beside = _connect(folder, reads, memory_limit, threads)
 
     def __enter__(self) -> Self:
         return self
@@ -165,12 +166,12 @@ class DuckEngine:
         batches = self._connection.sql(sql).to_arrow_reader(_BATCH)
         return wkb.box_of(wkb.centres(batch.column(0)) for batch in batches)
 
-    def write_first(self, sql: str, *, schema: Schema, version: int) -> Written:
-        """Write the snapshot of a first version, whose records come numbered in their order."""
+    def write_first(self, new: NewRows, *, schema: Schema, version: int) -> Written:
+        """Write the snapshot of a first version, whose records are all new."""
         self.telling.begin(BuildStage.WRITING)
         return write_first(
             self._connection,
-            sql,
+            new,
             folder=Path(self.folder),
             schema=schema,
             version=version,
@@ -182,6 +183,7 @@ class DuckEngine:
         self.telling.begin(BuildStage.WRITING)
         walk = Walk(
             self._connection,
+            self._beside,
             step,
             folder=Path(self.folder),
             schema=schema,
@@ -223,16 +225,16 @@ class DuckEngine:
 
 def _connect(
     folder: str, reads: Sequence[str], memory_limit: int, threads: int
-) -> duckdb.DuckDBPyConnection:
+) -> tuple[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection]:
+    """A connection, and a second one to its tables, for what is read while the first is at work."""
     connection = duckdb.connect(":memory:")
+    beside = connection.cursor()
     functions.register(connection)
     readable = ", ".join(map(literal, reads))
     for setting in (
         "autoinstall_known_extensions = false",
         "autoload_known_extensions = false",
         f"memory_limit = '{memory_limit >> 10}KiB'",
-        # Sorts and hash tables spill beyond it; what cannot spill has the rest.
-        f"operator_memory_limit = '{memory_limit >> 12}KiB'",
         f"threads = {threads}",
         f"temp_directory = {literal(str(Path(folder, 'spill')))}",
         f"allowed_directories = [{literal(folder)}]",
@@ -241,17 +243,20 @@ def _connect(
         # What was freed or read once goes back to the system: the files' part needs it.
         "enable_external_file_cache = false",
         "allocator_background_threads = true",
-        "TimeZone = 'UTC'",
         # A `geo` key would make DuckDB give GEOMETRY, where bytes are to be compared.
         "enable_geoparquet_conversion = false",
         # Asked for from another thread; nothing is printed.
         "enable_progress_bar = true",
         "enable_progress_bar_print = false",
         "enable_external_access = false",
-        "lock_configuration = true",
     ):
         connection.execute(f"SET {setting}")
-    return connection
+    for each in (connection, beside):
+        # Sorts and hash tables spill beyond it; what cannot spill has the rest.
+        each.execute(f"SET operator_memory_limit = '{memory_limit >> 12}KiB'")
+        each.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET lock_configuration = true")
+    return connection, beside
 
 
 @contextmanager

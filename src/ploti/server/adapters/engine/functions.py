@@ -61,10 +61,8 @@ def _moved(column: Column, source: Column, target: Column) -> Column:
 
 def _place(column: Column, left: Column, low: Column, right: Column, high: Column) -> Column:
     box = (left[0].as_py(), low[0].as_py(), right[0].as_py(), high[0].as_py())
-    middles = wkb.centres(whole(column))
-    places = np.zeros(len(column), np.int64)
-    places[middles.known] = hilbert.place(middles.values, box)
-    return pa.array(places, mask=~middles.known)
+    places = hilbert.places(whole(column), box)
+    return pa.array(places, mask=places == hilbert.LAST)
 
 
 def _json(column: Column) -> Column:

@@ -1,14 +1,28 @@
-"""The place of points along a Hilbert curve over a box, 31 bits an axis."""
+"""The place of geometries along a Hilbert curve over a box, 31 bits an axis."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from ploti.server.adapters.engine import wkb
+from ploti.server.adapters.engine.arrow import Column
+
 _BITS = 31
 _LAST = (1 << _BITS) - 1
 
+LAST = np.iinfo(np.int64).max
+"""The place of what has none."""
+
 Numbers = npt.NDArray[np.int64]
+
+
+def places(geometry: Column, box: tuple[float, float, float, float]) -> Numbers:
+    """The place of the middle of each geometry's box; `LAST` where there is none."""
+    middles = wkb.centres(geometry)
+    found = np.full(len(geometry), LAST, np.int64)
+    found[middles.known] = place(middles.values, box)
+    return found
 
 
 def place(centres: npt.NDArray[np.float64], box: tuple[float, float, float, float]) -> Numbers:

@@ -14,14 +14,23 @@ from ploti.server.adapters.engine.arrow import Column, Doubles, buffer, is_there
 _DIGITS = 10
 
 
+BATCH = 30_000
+"""Rows that go from DuckDB to a file at a time."""
+
+
 class Rows:
     """Rows out of a stream of batches, taken so many at a time."""
 
-    def __init__(self, batches: pa.RecordBatchReader) -> None:
-        self._batches = iter(batches)
-        self._schema = batches.schema
+    def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self._schema = schema
         self._held: list[pa.RecordBatch] = []
         self._count = 0
+
+    @classmethod
+    def of(cls, reader: pa.RecordBatchReader) -> Rows:
+        """The rows of a reader."""
+        return cls(reader.schema, iter(reader))
 
     def take(self, rows: int) -> pa.Table:
         """The next rows, fewer only at the end."""

@@ -1,4 +1,4 @@
-"""Writes the snapshot of a first version: rows as they come, numbered in that order."""
+"""Writes the snapshot of a first version: its rows in order, numbered as they come."""
 
 from __future__ import annotations
 
@@ -14,30 +14,29 @@ from ploti.model.digest import Buckets, digest_sql
 from ploti.model.schema import Schema
 from ploti.model.sql import literal
 from ploti.server.adapters.engine.arrow import whole
+from ploti.server.adapters.engine.ordering import new_rows
 from ploti.server.adapters.engine.parquet import ParquetFile
-from ploti.server.adapters.engine.rows import Rows, float_boxes, record_ids
+from ploti.server.adapters.engine.rows import BATCH, float_boxes, record_ids
 from ploti.server.adapters.engine.sealing import seal
 from ploti.server.build.candidate import FileRole
+from ploti.server.build.diff import NewRows
 from ploti.server.build.groups import FULL
 from ploti.server.build.layout import Layout, choose_encodings
 from ploti.server.build.progress import Telling
 from ploti.server.ports.building import Written
 
-BATCH = 30_000
-"""Rows that go from DuckDB to a file at a time."""
-
 
 def write_first(
     connection: duckdb.DuckDBPyConnection,
-    sql: str,
+    new: NewRows,
     *,
     folder: Path,
     schema: Schema,
     version: int,
     telling: Telling,
 ) -> Written:
-    """Write the rows of a query as the snapshot of `version`, and prove it by its digest."""
-    rows = Rows(connection.sql(sql).to_arrow_reader(BATCH))
+    """Write new records as the snapshot of `version`, and prove it by its digest."""
+    rows = new_rows(connection, new, path=folder / "new.arrow")
     first = rows.take(FULL)
     encodings = choose_encodings(schema, kept={}, distinct=distinct_shares(first.slice(0, BATCH)))
     layout = Layout(schema=schema, encodings=encodings)

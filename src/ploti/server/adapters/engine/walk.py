@@ -21,16 +21,11 @@ from ploti.model.columns import BBOX, CHANGE, OP, RECORD_ID
 from ploti.model.digest import NO_ROWS, Buckets, digest_sql
 from ploti.model.schema import Schema
 from ploti.model.sql import identifier
+from ploti.server.adapters.engine.ordering import changed_rows, new_rows
 from ploti.server.adapters.engine.parquet import ParquetFile, kept_encodings
-from ploti.server.adapters.engine.rows import BOX, Rows
+from ploti.server.adapters.engine.rows import BATCH, BOX, Rows
 from ploti.server.adapters.engine.sealing import seal
-from ploti.server.adapters.engine.snapshot import (
-    BATCH,
-    digest_file,
-    file_format,
-    new_records,
-    with_boxes,
-)
+from ploti.server.adapters.engine.snapshot import digest_file, file_format, new_records, with_boxes
 from ploti.server.build.candidate import BuiltFile, FileRole
 from ploti.server.build.groups import FULL, group_sizes
 from ploti.server.build.layout import Layout, choose_encodings
@@ -95,6 +90,7 @@ class Walk:
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
+        beside: duckdb.DuckDBPyConnection,
         step: NextVersion,
         *,
         folder: Path,
@@ -110,8 +106,10 @@ class Walk:
         self._version = version
         self._base = pq.ParquetFile(step.base.snapshot, pre_buffer=False)
         self._touched = self._read_touched()
-        self._changed = self._stream(step.changed)
-        self._returned = self._stream(step.returned)
+        self._changed = changed_rows(
+            connection, step.changed, places=self._touched.changed, path=folder / "changed.arrow"
+        )
+        self._returned = Rows.of(beside.sql(step.returned).to_arrow_reader(BATCH))
         self._returned_ids = self._read_returned_ids()
         encodings = choose_encodings(schema, kept=self._kept_encodings(), distinct={})
         self._layout = Layout(schema=schema, encodings=encodings)
@@ -136,9 +134,6 @@ class Walk:
     def _read_returned_ids(self) -> list[str]:
         sql = f"SELECT {identifier(RECORD_ID)} FROM ({self._step.returned}) ORDER BY 1"
         return [str(found) for (found,) in self._connection.sql(sql).fetchall()]
-
-    def _stream(self, sql: str) -> Rows:
-        return Rows(self._connection.cursor().sql(sql).to_arrow_reader(BATCH))
 
     def write(self) -> Written:
         """Write the snapshot and, unless the version is to be loaded, the changes file."""
@@ -176,7 +171,7 @@ class Walk:
             kept[group] += upto - placed
             placed = upto
         left = len(self._returned_ids) - placed
-        return group_sizes(kept, added=self._step.added_rows + left)
+        return group_sizes(kept, added=self._step.added.rows + left)
 
     def _last_id(self, group: int) -> str:
         """The greatest record id of a row group of the base, which is in order of them."""
@@ -277,7 +272,8 @@ class Walk:
 
     def _write_added(self, out: ParquetFile, listed: ParquetFile | None) -> None:
         start = 0
-        for values in self._stream(self._step.added).parts(BATCH):
+        added = new_rows(self._connection, self._step.added, path=self._folder / "added.arrow")
+        for values in added.parts(BATCH):
             rows = new_records(values, schema=self._schema, version=self._version, start=start)
             start += rows.num_rows
             self._new.add(rows)
