@@ -30,7 +30,7 @@ _SMALLEST_LIMIT = 2 << 20
 _LINES = 4
 """The longest records that a buffer of DuckDB holds: sixteen, unless told, took 200 MB more."""
 
-_SAMPLE = 64 << 10
+_SAMPLE = 32 << 10
 """Bytes of each block of a large file that go into its sample."""
 
 _OTHER_SEPARATORS = {";": ("semicolons", "';'"), "\t": ("tabs", r'"\t"'), "|": ("bars", "'|'")}

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ploti.errors import SourceError
 
-_BLOCK = 4 << 20
+_BLOCK = 2 << 20
 _LONGEST_RECORD = 256 << 20
 _COMMA, _LF, _CR, _QUOTE = b',\n\r"'
 _BOM = b"\xef\xbb\xbf"
