@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,7 +35,8 @@ def numbers(found: pa.Buffer | None, kind: npt.DTypeLike) -> npt.NDArray[Any]:
 
 def all_finite(rows: Doubles) -> Mask:
     """Which rows of an array have no infinite value and no NaN."""
-    found: Mask = np.logical_and.reduce(np.isfinite(rows), axis=1)
+    # By column: numpy's own way along rows takes ten times as long for two of them.
+    found: Mask = reduce(np.logical_and, map(np.isfinite, rows.T))
     return found
 
 

@@ -45,7 +45,8 @@ def _doubles(column: Column) -> Doubles:
 def _point(x: Column, y: Column, precision: Column) -> Column:
     coordinates = np.column_stack([_doubles(x), _doubles(y)])
     valid = all_finite(coordinates)
-    rounded = wkb.round_coordinates(coordinates[valid], precision[0].as_py())
+    known = coordinates if valid.all() else coordinates[valid]
+    rounded = wkb.round_coordinates(known, precision[0].as_py())
     return wkb.make_points(rounded, valid)
 
 

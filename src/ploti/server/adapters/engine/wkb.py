@@ -24,8 +24,8 @@ from ploti.server.adapters.engine.arrow import (
     numbers,
 )
 
-_POINT = np.array([1, 1, 0, 0, 0], np.uint8)
-_SIZE = 21
+_PLANE_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
+_SIZE = _PLANE_POINT.itemsize
 _KINDS = {
     1: "Point",
     2: "LineString",
@@ -63,17 +63,19 @@ def point_coordinates(found: Raw) -> Doubles | None:
     """The coordinates of each value that is there, where all are two-dimensional points."""
     if not (np.diff(found.offsets)[found.valid] == _SIZE).all():
         return None
-    points = found.data[found.offsets[0] : found.offsets[-1]].reshape(-1, _SIZE)
-    if len(points) != found.valid.sum() or not (points[:, :5] == _POINT).all():
+    points = found.data[found.offsets[0] : found.offsets[-1]].view(_PLANE_POINT)
+    if len(points) != found.valid.sum():
         return None
-    return np.ascontiguousarray(points[:, 5:]).view("<f8")
+    if not ((points["order"] == 1) & (points["kind"] == 1)).all():
+        return None
+    return np.column_stack([points["x"], points["y"]])
 
 
 def make_points(coordinates: Doubles, valid: Mask) -> Column:
     """WKB of points, null where `valid` is false; `coordinates` are those of the valid alone."""
-    points = np.empty((len(coordinates), _SIZE), np.uint8)
-    points[:, :5] = _POINT
-    points[:, 5:] = np.ascontiguousarray(coordinates, "<f8").view(np.uint8).reshape(-1, 16)
+    points = np.empty(len(coordinates), _PLANE_POINT)
+    points["order"], points["kind"] = 1, 1
+    points["x"], points["y"] = coordinates.T
     offsets = np.concatenate([[0], np.cumsum(valid)]).astype(np.int32) * _SIZE
     bitmap = pa.array(valid, pa.bool_()).buffers()[1]
     buffers = [bitmap, buffer(offsets), buffer(points)]
