@@ -149,8 +149,7 @@ def test_names_that_nobody_answers_hold_up_no_other(monkeypatch: pytest.MonkeyPa
 
     async def work(receiver: Receiver) -> Told:
         sender = poster(limits=Limits(connect=30, total=30))
-        quick = poster(limits=Limits(total=0.01))
-        quick._resolver = sender._resolver
+        quick = poster(sender._resolver, limits=Limits(total=0.01))
         lost = [
             await quick.post(f"http://n{n}.invalid/", body=b"{}", headers={}) for n in range(64)
         ]
@@ -170,6 +169,31 @@ def test_of_a_mixed_answer_only_the_allowed_address_is_dialled() -> None:
         sender = poster(Names(["10.0.0.9", "127.0.0.1"]))
         told = await post(sender, f"http://both.example:{port}/h")
         assert (told.status, told.address) == (200, "127.0.0.1")
+
+    run(work)
+
+
+def test_each_address_has_a_time_of_its_own_to_connect(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, dialled = asyncio.SelectorEventLoop.sock_connect, []
+
+    async def connect(loop: Any, sock: Any, where: Any) -> None:
+        dialled.append(where)
+        if where[0] != "127.0.0.1":
+            await asyncio.Event().wait()
+        await real(loop, sock, where)
+
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "sock_connect", connect)
+
+    async def work(receiver: Receiver) -> None:
+        port = int(receiver.url.rpartition(":")[2])
+        names = Names(["::1", "127.0.0.1"])
+        sender = poster(names, allow=[*LOOPBACK, "::1/128"], limits=Limits(connect=0.5, total=60))
+        told = await post(sender, f"http://both.example:{port}/h")
+        assert (told.status, told.address) == (200, "127.0.0.1")
+        assert dialled == [("::1", port, 0, 0), ("127.0.0.1", port)]
+        told = await post(sender, f"http://[::1]:{port}/h")
+        assert told.error == "timeout: no connection within 0.5 seconds"
+        assert (told.address, names.asked) == ("::1", 1)
 
     run(work)
 

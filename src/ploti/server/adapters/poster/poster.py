@@ -9,15 +9,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 
-import aiohttp
-import msgspec
 from aiohttp.abc import AbstractResolver
-from aiohttp.connector import Connection
-from aiohttp.http_exceptions import HttpProcessingError
 
 from ploti.model.wire import Value
-from ploti.server.adapters.poster.connections import GuardedConnector, Trail
-from ploti.server.adapters.poster.exchange import Reply, Target, ask, read
+from ploti.server.adapters.poster.connection import BrokenOff, Connection
+from ploti.server.adapters.poster.dialling import Dialler
+from ploti.server.adapters.poster.kept import Kept
+from ploti.server.adapters.poster.reading import NoAnswer, Reading
+from ploti.server.adapters.poster.target import Target
 from ploti.server.deliver.answers import Answer
 from ploti.server.deliver.endpoint import check_url
 from ploti.server.guard import Dialled, ThreadResolver, judge
@@ -29,8 +28,6 @@ lanes, which have half of all slots, must not take those of the others."""
 
 _REMEMBERED = 1024
 """Addresses that are not parsed anew for each POST."""
-
-_FAILURES = (aiohttp.ClientError, HttpProcessingError, TimeoutError, OSError, ValueError)
 
 
 class Limits(Value, kw_only=True):
@@ -59,25 +56,36 @@ class WebhookPoster:
         self._timer = timer or _LoopTimer()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="post")
         self._resolver = resolver or ThreadResolver(self._threads)
-        self._trust = trust
-        self._connector: GuardedConnector | None = None
+        self._dialler = Dialler(
+            allow=allow_networks,
+            resolver=self._resolver,
+            trust=trust,
+            timer=self._timer,
+            within=self._limits.connect,
+        )
+        self._kept = Kept()
         sent = {"User-Agent": user_agent, "Content-Type": "application/json"}
         self._target = lru_cache(_REMEMBERED)(partial(Target, headers=sent))
 
     async def post(self, url: str, *, body: bytes, headers: Mapping[str, str]) -> Answer:
         """Send the body once; whatever goes wrong is an answer with an error."""
         began = self._timer.time()
-        trail = Trail(scheme=url.partition(":")[0].lower())
+        dialled = Dialled()
+        reading, error = None, None
         try:
+            target = self._target(url)
             async with self._timer.timeout(self._limits.total):
-                connection, reply = await self._send(self._target(url), trail, body, headers)
-            left = began + self._limits.total - self._timer.time()
-            within = min(left, self._limits.body)
-            told = await read(connection, reply, self._timer, within=within)
-        except _FAILURES as failed:
-            told = Answer(ms=0, error=self._tell(failed, trail.dialled))
+                connection = await self._send(target, target.message(body, headers), dialled)
+            reading = connection.reading
+            try:
+                if not reading.is_over:
+                    await self._finish(connection, by=began + self._limits.total)
+            finally:
+                self._kept.keep(target.origin, connection)
+        except (NoAnswer, OSError, ValueError) as failed:
+            error = self._tell(failed, dialled)
         ms = round((self._timer.time() - began) * 1000)
-        return msgspec.structs.replace(told, ms=ms, address=trail.address)
+        return _answer(reading, error, ms=ms, address=next(reversed(dialled.addresses), None))
 
     async def refuse(self, url: str) -> str | None:
         """Why an address may not be a webhook's, as its name is answered now; None where it may."""
@@ -100,51 +108,48 @@ class WebhookPoster:
     async def close(self) -> None:
         """Close the connections that are kept, and end the threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        if self._connector is not None:
-            connector, self._connector = self._connector, None
-            await connector.close()
+        self._kept.close()
 
-    async def _send(
-        self, target: Target, trail: Trail, body: bytes, headers: Mapping[str, str]
-    ) -> tuple[Connection, Reply]:
-        """The answer's head; a connection that was kept and that breaks off is made anew."""
-        message = target.message(body, headers)
-        while True:
-            connection = await self._connections().connection(target.request, trail=trail)
+    async def _send(self, target: Target, message: bytes, dialled: Dialled) -> Connection:
+        """The connection on which the head of an answer came.
+
+        A kept one may have been closed just now: where it breaks off unheard, another is asked.
+        """
+        while kept := self._kept.take(target.origin):
+            dialled.addresses.append(kept.address)  # for another POST, and judged as it was
             try:
-                return connection, await ask(connection, message)
-            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-                if trail.is_fresh:
+                await kept.ask(message)
+            except BrokenOff:
+                if kept.reading.heard:
                     raise
+            else:
+                return kept
+        fresh = await self._dialler.dial(target.origin, dialled=dialled)
+        await fresh.ask(message)
+        return fresh
 
-    def _connections(self) -> GuardedConnector:
-        """Made in the event loop that they are for."""
-        if self._connector is None:
-            self._connector = GuardedConnector(
-                allow=self._allow,
-                resolver=self._resolver,
-                trust=self._trust,
-                within=self._limits.connect,
-            )
-        return self._connector
+    async def _finish(self, connection: Connection, *, by: float) -> None:
+        """Read on for a while: a body that takes longer is cut off, for the head has decided."""
+        within = min(by - self._timer.time(), self._limits.body)
+        try:
+            async with self._timer.timeout(within):
+                await connection.finish()
+        except TimeoutError:
+            connection.close()
 
     def _tell(self, error: Exception, dialled: Dialled) -> str:
         if dialled.refused:
             listed = ", ".join(dict.fromkeys(dialled.refused))
             return f"blocked_address: {listed} may not be dialled"
         match error:
-            case TimeoutError():
+            case NoAnswer():
+                return str(error)
+            case ssl.SSLError():
+                return f"tls: {error}"
+            case TimeoutError(errno=None):  # the deadline's, not the system's
                 return f"timeout: no answer within {self._limits.total:g} seconds"
-            case aiohttp.ClientConnectorDNSError():
-                return "dns: the host's name is not known"
-            case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
-                return f"tls: {error.args[-1]}"
-            case aiohttp.ClientConnectorError():
-                return f"connection: {_reason(error.os_error)}"
-            case aiohttp.ServerDisconnectedError() | ConnectionError():
-                return "connection: broken off before an answer"
-            case HttpProcessingError():
-                return "no answer: what came is not HTTP"
+            case OSError():
+                return f"connection: {_reason(error)}"
             case _:
                 return f"no answer: {type(error).__name__}"
 
@@ -159,6 +164,19 @@ class _LoopTimer:
     def timeout(self, seconds: float) -> asyncio.Timeout:
         """The standard library's."""
         return asyncio.timeout(seconds)
+
+
+def _answer(reading: Reading | None, error: str | None, *, ms: int, address: str | None) -> Answer:
+    if reading is None:
+        return Answer(ms=ms, address=address, error=error)
+    return Answer(
+        ms=ms,
+        address=address,
+        status=reading.status,
+        retry_after=reading.retry_after,
+        location=reading.location,
+        excerpt=reading.excerpt,
+    )
 
 
 def _reason(error: OSError) -> str:
