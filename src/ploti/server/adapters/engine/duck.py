@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ploti.errors import SourceError
@@ -190,7 +191,10 @@ class DuckEngine:
             version=version,
             telling=self.telling,
         )
-        return walk.write()
+        written = walk.write()
+        # Arrow keeps what it freed; what is gone is looked for after this, by DuckDB.
+        pa.default_memory_pool().release_unused()
+        return written
 
     def write_again(self, sql: str, *, base: Base, name: str) -> Written:
         """Write a snapshot of this name, of a version's records in the order of the ids given."""
