@@ -201,8 +201,9 @@ def test_coordinates_that_are_nowhere_are_told(tmp_path: Path) -> None:
     assert (finding.kind, finding.reason) == ("outside", None)
     assert "longitudes or latitudes of EPSG:4326: 2 of them" in finding.message
     assert finding.examples == ["(1.0, 90.1)", "(200.1, 10.0)"]
-    [finding] = dataset.release_text("id,x,y\na,-180,-90.5\nb,180,90\n").findings
-    assert finding.examples == ["(-180.0, -90.5)"]
+    for end in ("-180.5,-90", "180.5,90", "-180,-90.5", "180,90.5"):
+        [finding] = dataset.release_text(f"id,x,y\na,{end}\nb,180,-90\n").findings
+        assert finding.examples == [f"({', '.join(str(float(n)) for n in end.split(','))})"]
 
 
 def test_the_box_of_a_shape_that_is_partly_nowhere_is_shown(tmp_path: Path) -> None:

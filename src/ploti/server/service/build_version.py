@@ -257,7 +257,10 @@ def _written(
         schema_file(schema, order.base, candidate.schema_change, engine),
         *more,
     ]
-    outside = find_outside(engine, schema, snapshot=f"{order.folder}/{written.snapshot.name}")
+    snapshot = written.snapshot
+    outside = find_outside(
+        engine, schema, snapshot=f"{order.folder}/{snapshot.name}", rows=snapshot.rows
+    )
     return msgspec.structs.replace(
         candidate,
         schema=schema,

@@ -24,10 +24,12 @@ def measure(engine: Engine, path: str, *, rows: int) -> Measures:
     return read_measures(engine.rows(measures_sql(path)), rows=rows)
 
 
-def find_outside(engine: Engine, schema: Schema, *, snapshot: str) -> list[Finding]:
+def find_outside(engine: Engine, schema: Schema, *, snapshot: str, rows: int) -> list[Finding]:
     """What there is to tell of a snapshot's geometries that lie nowhere."""
-    sql = outside_sql(snapshot, schema.geometry) if schema.geometry else None
-    if schema.geometry is None or sql is None:
+    if schema.geometry is None:
+        return []
+    sql = outside_sql(snapshot, schema.geometry, box=measure(engine, snapshot, rows=rows).box)
+    if sql is None:
         return []
     count, boxes = cast("tuple[int, list[str]]", engine.rows(sql)[0])
     return outside_findings(count, boxes, schema.geometry)
