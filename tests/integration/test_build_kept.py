@@ -8,6 +8,7 @@ import pytest
 
 from ploti.errors import SourceError
 from ploti.server.adapters.engine.duck import DuckEngine
+from ploti.server.build.diff import more_than_once
 
 ROWS = 70_000
 
@@ -88,3 +89,15 @@ def test_what_else_fails_is_no_fault_of_the_source(tmp_path: Path) -> None:
     with small as engine, pytest.raises(Exception, match="Out of Memory") as raised:
         engine.keep(sql, name="kept")
     assert not isinstance(raised.value, SourceError)
+
+
+def test_hashes_that_come_again_are_found_once_each_however_many_rows_there_are(
+    engine: DuckEngine,
+) -> None:
+    """Few are sorted, many grouped; among them are the least hash and the greatest."""
+    some = "SELECT unnest([0, 0, 0, 1, 2, 2, 5, 18446744073709551615, 18446744073709551615]) AS kh"
+    engine.run(f"CREATE TABLE few AS SELECT kh::UBIGINT AS kh FROM ({some})")
+    for relation, again in (("few", [0, 2, (1 << 64) - 1]), ("(FROM few LIMIT 0)", [])):
+        for rows in (9, 1 << 40):
+            found = engine.rows(f"{more_than_once(relation, rows=rows)} ORDER BY kh")
+            assert [kh for (kh,) in found] == again

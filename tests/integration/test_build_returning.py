@@ -134,6 +134,23 @@ def test_records_that_shared_a_key_return_as_those_that_are_most_alike(tmp_path:
     assert now == first
 
 
+def test_a_key_that_was_shared_once_tells_no_record_though_others_are_shared_now(
+    tmp_path: Path,
+) -> None:
+    """What a record had that goes is kept for a key of its own too, where one of this key went."""
+    builds = Builds(tmp_path, declare(key=["id"], repeated_keys="number"))
+    deck, pool, *pairs = (
+        f"{key},{kind},{key}.5,2024-01-01T00:00:00Z"
+        for key, kinds in (("1", ("deck", "pool")), ("2", "pq"), ("3", "pq"))
+        for kind in kinds
+    )
+    first = by_kind(builds, checked(builds, shared(deck, pool)))
+    checked(builds, shared(deck, *pairs[:2]))
+    checked(builds, shared(*pairs[2:]))
+    now = by_kind(builds, checked(builds, shared(deck, *pairs[2:])))
+    assert now["deck"] == first["deck"]
+
+
 def test_a_place_tells_them_apart_too(tmp_path: Path) -> None:
     builds = Builds(tmp_path, declare(key=["id"], repeated_keys="number", geometry=POINTS))
     rows = [b"id,lon,lat", b"0,0,0", b"1,5.5,6.5", b"1,7.5,8.5", b""]

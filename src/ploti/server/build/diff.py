@@ -34,6 +34,9 @@ RETURNED = "returned"
 
 _EXAMPLES = 5
 
+_SORTED = 5_000_000
+"""Hashes that are sorted in memory: some 200 MB while it lasts."""
+
 
 def snapshot_relation(path: str) -> str:
     """A base's snapshot as a relation with `file_row_number`."""
@@ -199,14 +202,19 @@ def named_fields(shape: Shape) -> str:
     return ", ".join(f"{field} AS {identifier(name)}" for name, field in shape.fields.items())
 
 
-def shared_keys_sql(shaped: str) -> str:
+def shared_keys_sql(shaped: str, *, rows: int) -> str:
     """The statement that makes the table `SHARED` of the keys that several rows of a state have."""
-    return f"CREATE OR REPLACE TABLE {SHARED} AS {more_than_once(shaped)}"
+    return f"CREATE OR REPLACE TABLE {SHARED} AS {more_than_once(shaped, rows=rows)}"
 
 
-def more_than_once(rows: str) -> str:
-    """SQL of the hashes `kh` that are in a relation more than once."""
-    return f"SELECT kh FROM {rows} GROUP BY kh HAVING count(*) > 1"
+def more_than_once(relation: str, *, rows: int) -> str:
+    """SQL of the hashes `kh` that are in a relation of so many rows more than once.
+
+    To sort them is cheaper by far than to group by them, which spills to disk.
+    """
+    if rows <= _SORTED:
+        return f"SELECT DISTINCT unnest(ploti_repeated(list(kh))) AS kh FROM {relation}"
+    return f"SELECT kh FROM {relation} GROUP BY kh HAVING count(*) > 1"
 
 
 def key_faults_sql(shaped: str, shape: Shape) -> tuple[str, str]:

@@ -97,14 +97,19 @@ def removed_sql(
     )
 
 
-def shared_rows_sql(base: Base, *, key: Sequence[str], table: str, whole_keys: bool) -> str:
+def shared_rows_sql(
+    base: Base, *, key: Sequence[str], table: str, whole_keys: bool, sharing: str | None
+) -> str:
     """The statement that makes a table of the rows in such a table whose key does not tell which.
 
-    With `whole_keys` no other record of the base has the keys of the removed ones.
+    With `whole_keys` no other record of the base has the keys of the removed ones. `sharing` is a
+    table of the removed rows of all keys that several rows of the base have.
     """
     names = listed(list(key))
-    shared = [f"SELECT {names} FROM {table} GROUP BY ALL HAVING count(*) > 1"]
-    if not whole_keys:
+    shared = []
+    if sharing is None:
+        shared.append(f"SELECT {names} FROM {table} GROUP BY ALL HAVING count(*) > 1")
+    if sharing is None and not whole_keys:
         types = {column.name: column.type for column in base.schema.columns}
         as_text = _named({k: _text(types[k], k) for k in key})
         named = ", ".join(f"{sql} AS {name}" for name, sql in as_text)
@@ -114,26 +119,36 @@ def shared_rows_sql(base: Base, *, key: Sequence[str], table: str, whole_keys: b
         )
     if base.gone is not None and list(key) == base.schema.key_columns:
         shared.append(f"SELECT {names} FROM read_parquet({literal(base.gone)})")
-    keys = " UNION ALL ".join(shared)
-    return (
-        f"CREATE OR REPLACE TABLE {SHARED_ROWS} AS"
-        f" SELECT {_PLACE} FROM {table} SEMI JOIN ({keys}) USING ({names})"
-    )
+    rows = [f"SELECT {_PLACE} FROM {sharing}"] if sharing else []
+    if shared:
+        keys = " UNION ALL ".join(shared)
+        rows.append(f"SELECT {_PLACE} FROM {table} SEMI JOIN ({keys}) USING ({names})")
+    return f"CREATE OR REPLACE TABLE {SHARED_ROWS} AS {' UNION '.join(rows)}"
 
 
 ANY_SHARED_SQL = f"SELECT count(*) > 0 FROM {SHARED_ROWS}"
 """SQL of whether there are such rows."""
 
 
-def rows_told_sql(base: Base, *, key: Sequence[str], table: str) -> str:
-    """The statement that makes the table anew, with what else the records in `SHARED_ROWS` had."""
+def rows_told_sql(base: Base, *, key: Sequence[str], table: str, sharing: str | None) -> str:
+    """The statement that makes the table anew, with what else the records in `SHARED_ROWS` had.
+
+    What is in `sharing`, as `shared_rows_sql` has it, is not read again.
+    """
     others = {c.name: _text(c.type, c.name) for c in base.schema.columns if c.name not in key}
     row = f"MAP {{{', '.join(f'{literal(name)}: {sql}' for name, sql in others.items())}}}"
+    unread = (
+        f"(FROM {SHARED_ROWS} ANTI JOIN {sharing} USING ({_PLACE}))" if sharing else SHARED_ROWS
+    )
+    sources = [sharing] if sharing else []
+    if not sharing or base.gone is not None:
+        sources.append(f"{snapshot_relation(base.snapshot)} SEMI JOIN {unread} USING ({_PLACE})")
+    rows = " UNION ALL ".join(
+        f"SELECT {_PLACE}, {row}::{_ROW_TYPE} AS {ROW} FROM {source}" for source in sources
+    )
     return (
         f"CREATE OR REPLACE TABLE {table} AS SELECT removed.* REPLACE (told.{ROW} AS {ROW})"
-        f" FROM {table} AS removed LEFT JOIN (SELECT {_PLACE}, {row}::{_ROW_TYPE} AS {ROW}"
-        f" FROM {snapshot_relation(base.snapshot)} SEMI JOIN {SHARED_ROWS} USING ({_PLACE}))"
-        f" AS told USING ({_PLACE})"
+        f" FROM {table} AS removed LEFT JOIN ({rows}) AS told USING ({_PLACE})"
     )
 
 

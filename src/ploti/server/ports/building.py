@@ -86,11 +86,12 @@ class Written(NamedTuple):
 class Engine(Protocol):
     """Runs SQL over tables and files in the order's folder, and writes a version's files.
 
-    Its SQL is DuckDB's with five functions more: `ploti_point(x, y, precision)` and
+    Its SQL is DuckDB's with six functions more: `ploti_point(x, y, precision)` and
     `ploti_geometry(wkb, precision)` give canonical WKB (a precision of 0 rounds nothing),
     `ploti_moved(wkb, from, to)` gives WKB in another reference system, x, y in both,
     `ploti_place(wkb, left, low, right, high)` the place of the middle of its box along a Hilbert
-    curve over the box given, and `ploti_json(text)` canonical JSON, null where the text is none.
+    curve over the box given, `ploti_json(text)` canonical JSON, null where the text is none, and
+    `ploti_repeated(list)` those of a list of hashes that come again, as often as they do.
     """
 
     @property

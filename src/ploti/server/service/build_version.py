@@ -103,9 +103,11 @@ def find_key_fault(state: State, engine: Engine) -> KeyFault | None:
     """The fault of a state's key; its repeated keys are in the table `SHARED` then."""
     if not state.shape.key:
         return None
-    engine.run(diff.shared_keys_sql(state.kept.relation))
-    nulls, repeated = diff.key_faults_sql(state.kept.relation, state.shape)
-    null_rows = cast("int", engine.rows(nulls)[0][0])
+    kept = state.kept
+    engine.run(diff.shared_keys_sql(kept.relation, rows=kept.rows))
+    nulls, repeated = diff.key_faults_sql(kept.relation, state.shape)
+    some = any(kept.nulls[field] for field in state.shape.key_fields)
+    null_rows = cast("int", engine.rows(nulls)[0][0]) if some else 0
     found = cast("list[tuple[str, int, int]]", engine.rows(repeated))
     return diff.make_key_fault(null_rows, found, key=state.shape.key)
 
@@ -144,9 +146,7 @@ def _next(work: _Work, base: Base) -> Candidate | Unchanged:
             return unchanged
     links = write_links(order, state, engine, matched=matched, unique=work.fault is None)
     removes = differences.removed > 0
-    gone_files = _gone_files(
-        work, base, snapshot, gone, removes=removes, whole_keys=matched.same_keys
-    )
+    gone_files = _gone_files(work, base, snapshot, gone, removes=removes, matched=matched)
     files = [*gone_files, *links]
     built = _written(candidate, work, written=written, counts=counts, more=files)
     explained = find_one_column(engine, state, start, counts=differences)
@@ -204,7 +204,7 @@ def _gone_lately(work: _Work, base: Base, start: Base) -> Gone | None:
 
 
 def _gone_files(
-    work: _Work, base: Base, snapshot: str, gone: Gone | None, *, removes: bool, whole_keys: bool
+    work: _Work, base: Base, snapshot: str, gone: Gone | None, *, removes: bool, matched: Matched
 ) -> list[BuiltFile]:
     """The list of records removed lately that this version carries on, if there are any."""
     key, order, engine = work.state.shape.key, work.order, work.engine
@@ -212,7 +212,13 @@ def _gone_files(
     if order.matched_to is None:
         going = going_rows(base.snapshot)
         removed = removes and list_removed(
-            engine, base, going, key=key, version=version, whole_keys=whole_keys
+            engine,
+            base,
+            going,
+            key=key,
+            version=version,
+            whole_keys=matched.same_keys,
+            sharing=matched.sharing,
         )
         return write_gone(engine, and_also(gone, removed or None, key=key), back=diff.RETURNED)
     listed = gone_before(base, since=order.gone_since, key=key)

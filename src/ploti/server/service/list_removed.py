@@ -25,21 +25,23 @@ def list_removed(
     key: Sequence[str],
     version: int,
     whole_keys: bool = False,
+    sharing: str | None = None,
     table: str = "removed_rows",
 ) -> str | None:
     """Keep rows of a base as removed in `version` in a table; None where no key tells them.
 
     What else a record had is read only where others have or had its key too. With `whole_keys` all
-    records of such a key are among the rows.
+    records of such a key are among the rows; `sharing` is a table of the rows whose keys several of
+    the base's records have, where it is known.
     """
     made = removed_sql(base, rows, key=key, version=version, table=table)
     if made is None:
         return None
     engine.run(made)
-    engine.run(shared_rows_sql(base, key=key, table=table, whole_keys=whole_keys))
+    engine.run(shared_rows_sql(base, key=key, table=table, whole_keys=whole_keys, sharing=sharing))
     ((shared,),) = engine.rows(ANY_SHARED_SQL)
     if len(base.schema.columns) > len(key) and shared:
-        engine.run(rows_told_sql(base, key=key, table=table))
+        engine.run(rows_told_sql(base, key=key, table=table, sharing=sharing))
     return table
 
 

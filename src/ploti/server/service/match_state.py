@@ -53,9 +53,11 @@ class Matched(NamedTuple):
     With `same_keys` records are those of equal keys alone. `unmatched` says why the matching ended
     early, for a limit or because it failed; there are no differences then. `proposals` are pairs
     that were not linked, `estimate` the share of false ones that kept the scored ones out.
+    `sharing` is a table of the base's rows that go and whose keys others have, where there is one.
     """
 
     same_keys: bool = True
+    sharing: str | None = None
     findings: tuple[Finding, ...] = ()
     proposals: int = 0
     estimate: float | None = None
@@ -141,7 +143,8 @@ def _match_shared(sides: Sides, engine: Engine) -> Matched | None:
     """Match by keys that several rows have, these rows told apart; None where it takes more."""
     base, (shaped, snapshot, shape) = sides.base.schema, sides.tables
     with engine.matching() as run:
-        run(shared_keys.share_base_keys_sql(snapshot, shape, base=base))
+        rows = sides.base.row_count
+        run(shared_keys.share_base_keys_sql(snapshot, shape, base=base, rows=rows))
         run(shared_keys.join_sql(*sides.tables, base=base))
         if leave_out := shared_keys.leave_equal_out_sql(shape, base=base):
             run(leave_out)
@@ -152,20 +155,20 @@ def _match_shared(sides: Sides, engine: Engine) -> Matched | None:
         return None
     with engine.matching() as run:
         begin(run)
-        sharing = sides.question_of(
-            shared_keys.sharing_state(shaped), shared_keys.sharing_base(snapshot)
-        )
-        table(run, "match_sharing_base", f"FROM {sharing.base}")
+        run(shared_keys.sharing_sql(snapshot, base=base))
+        sharing = sides.question_of(shared_keys.sharing_state(shaped), shared_keys.SHARING)
         table(run, "match_sharing_state", f"FROM {sharing.new}")
-        held = replace(sharing, base="match_sharing_base", new="match_sharing_state")
+        held = replace(sharing, new="match_sharing_state")
         link_repeated_keys(run, held)
-        drop(run, held.base, held.new)
+        drop(run, held.new)
         if sides.gone:
             left_over = shared_keys.left_of_state(shaped)
             link_returned(run, sides.question_of(left_over, snapshot))
-    engine.run(shared_keys.differences_sql(snapshot, shape, base=base))
+    engine.run(shared_keys.differences_sql(shape, base=base))
+    engine.run(shared_keys.GOING_SQL)
+    engine.run(shared_keys.LET_GO_SQL)
     engine.run(returns_by_links_sql())
-    return Matched(same_keys=False)
+    return Matched(same_keys=False, sharing=shared_keys.GOING)
 
 
 def _returns_are_clear(sides: Sides, engine: Engine) -> bool:

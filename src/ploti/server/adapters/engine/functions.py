@@ -7,9 +7,10 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
-from duckdb.sqltypes import BIGINT, BLOB, DOUBLE, VARCHAR, DuckDBPyType
+from duckdb.sqltypes import BIGINT, BLOB, DOUBLE, UBIGINT, VARCHAR, DuckDBPyType
 
 from ploti.server.adapters.engine import hilbert, wkb
 from ploti.server.adapters.engine.arrow import Column, Doubles, all_finite, whole
@@ -18,12 +19,14 @@ from ploti.server.adapters.engine.canonical_json import canonical_json
 
 def register(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the functions of the `Engine` port known to a connection and its cursors."""
+    hashes = duckdb.list_type(UBIGINT)
     functions: list[tuple[str, Callable[..., Any], list[Any], DuckDBPyType]] = [
         ("ploti_point", _point, [DOUBLE, DOUBLE, DOUBLE], BLOB),
         ("ploti_geometry", _geometry, [BLOB, DOUBLE], BLOB),
         ("ploti_moved", _moved, [BLOB, VARCHAR, VARCHAR], BLOB),
         ("ploti_place", _place, [BLOB, DOUBLE, DOUBLE, DOUBLE, DOUBLE], BIGINT),
         ("ploti_json", _json, [VARCHAR], VARCHAR),
+        ("ploti_repeated", _repeated, [hashes], hashes),
     ]
     for name, function, parameters, result in functions:
         connection.create_function(
@@ -69,3 +72,18 @@ def _place(column: Column, left: Column, low: Column, right: Column, high: Colum
 def _json(column: Column) -> Column:
     texts = whole(column).to_pylist()
     return pa.array([None if text is None else canonical_json(text) for text in texts], pa.string())
+
+
+def _repeated(column: Column) -> Column:
+    again = [
+        _after_itself(hashes.values.to_numpy()) if hashes.is_valid else None
+        for hashes in whole(column)
+    ]
+    return pa.array(again, pa.list_(pa.uint64()))
+
+
+def _after_itself(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Each hash as often as it comes again."""
+    ordered = np.sort(hashes)
+    again: npt.NDArray[np.uint64] = ordered[1:][ordered[1:] == ordered[:-1]]
+    return again

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ploti.model.columns import RECORD_ID
 from ploti.model.schema import Schema
+from ploti.model.sql import listed
 from ploti.server.build.diff import (
     DIFF,
     SHARED,
@@ -20,15 +21,21 @@ from ploti.server.build.diff import (
 )
 from ploti.server.build.shape import Shape, recast
 
+SHARING = "sharing"
+"""The table of the base's rows of shared keys that differ or have no partner, as they are there."""
+
+GOING = "sharing_and_going"
+"""The table of those in `SHARING` that go, once it is known which these are."""
+
 _JOINED = "joined_by_key"
 """The table of rows that differ or have no partner, as `base` and `state`; those of shared keys
 have none."""
 
 
-def share_base_keys_sql(snapshot: str, shape: Shape, *, base: Schema) -> str:
-    """The statement that puts the keys into `SHARED` that several rows of the base have."""
+def share_base_keys_sql(snapshot: str, shape: Shape, *, base: Schema, rows: int) -> str:
+    """The statement that puts the keys into `SHARED` that several of the base's `rows` have."""
     keys = f"(SELECT {key_hash(shape, base)} AS kh FROM {snapshot})"
-    return f"INSERT INTO {SHARED} {more_than_once(keys)} EXCEPT FROM {SHARED}"
+    return f"INSERT INTO {SHARED} {more_than_once(keys, rows=rows)} EXCEPT FROM {SHARED}"
 
 
 def join_sql(shaped: str, snapshot: str, shape: Shape, *, base: Schema) -> str:
@@ -82,9 +89,11 @@ CHANGED = (
 """The rows of single keys that changed, as `DIFF` has them."""
 
 
-def sharing_base(snapshot: str) -> str:
-    """The base's rows of shared keys, as a relation like the snapshot."""
-    return _at(snapshot, f"base.pos AS file_row_number FROM {_JOINED} WHERE {_shares('base')}")
+def sharing_sql(snapshot: str, *, base: Schema) -> str:
+    """The statement that makes the table `SHARING`, which is a relation like the snapshot."""
+    rows = _at(snapshot, f"base.pos AS file_row_number FROM {_JOINED} WHERE {_shares('base')}")
+    columns = listed([RECORD_ID, "file_row_number", *(column.name for column in base.columns)])
+    return f"CREATE OR REPLACE TABLE {SHARING} AS SELECT {columns} FROM {rows}"
 
 
 def sharing_state(shaped: str) -> str:
@@ -105,11 +114,15 @@ def _shares(side: str) -> str:
     return f"{side}.kh IN (FROM {SHARED})"
 
 
-def differences_sql(snapshot: str, shape: Shape, *, base: Schema) -> str:
-    """The statement that makes the table of what differs, by single keys and then by the links."""
-    ids = f"SELECT {RECORD_ID} AS id, file_row_number AS place FROM {snapshot}"
+def differences_sql(shape: Shape, *, base: Schema) -> str:
+    """The statement that makes the table of what differs, by single keys and then by the links.
+
+    These link rows in `SHARING` alone: no other one of the base needs its id.
+    """
+    ids = f"SELECT {RECORD_ID} AS id, file_row_number AS place FROM {SHARING}"
     old = (
-        f"SELECT base.*, id FROM {_JOINED} JOIN ({ids}) ON base.pos = place WHERE state.pos IS NULL"
+        f"SELECT base.*, id FROM {_JOINED} LEFT JOIN ({ids}) ON base.pos = place"
+        " WHERE state.pos IS NULL"
     )
     new = (
         f"SELECT state.*, record_id AS id FROM {_JOINED} LEFT JOIN match_links"
@@ -121,3 +134,13 @@ def differences_sql(snapshot: str, shape: Shape, *, base: Schema) -> str:
         f" FULL JOIN ({new}) AS state ON base.id = state.id"
         f" WHERE base.ch IS DISTINCT FROM state.ch{nearness(shape, base).apart}"
     )
+
+
+GOING_SQL = (
+    f"CREATE OR REPLACE TABLE {GOING} AS SELECT {SHARING}.* FROM {SHARING}"
+    f" JOIN {DIFF} ON file_row_number = base_pos WHERE new_pos IS NULL"
+)
+"""The statement that makes the table `GOING`."""
+
+LET_GO_SQL = f"DROP TABLE {_JOINED}; DROP TABLE {SHARING}"
+"""The statement that frees what is not asked any more."""
