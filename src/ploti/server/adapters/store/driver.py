@@ -33,8 +33,15 @@ def insert_all(connection: Connection, table: Table, rows: Sequence[Value]) -> N
 
 
 def as_taken(values: Iterable[object]) -> list[object]:
-    """Values as the driver takes them: times and words as texts."""
-    return [value if type(value) in _TAKEN else str(value) for value in values]
+    """Values as the driver takes them: times and words as texts, each of which is made once."""
+    texts = _Texts()
+    return [value if type(value) in _TAKEN else texts[value] for value in values]
+
+
+class _Texts(dict[object, str]):
+    def __missing__(self, value: object) -> str:
+        self[value] = text = str(value)
+        return text
 
 
 class Columns:

@@ -15,7 +15,6 @@ from sqlalchemy import (
     exists,
     func,
     insert,
-    literal,
     or_,
     select,
     tuple_,
@@ -233,10 +232,7 @@ class SqlWebhooks:
             in_order = select(webhook.c.id).where(chosen).order_by(webhook.c.id)
             locked = in_order.with_for_update().subquery()
             self._connection.execute(select(func.count()).select_from(locked))
-        begins = _later(_later(literal(at, At), webhook.c.paused_until), webhook.c.paced_until)
-        is_later = or_(webhook.c.due_at.is_(None), webhook.c.due_at > begins)
-        told = and_(chosen, webhook.c.state == WebhookState.ON, _IS_BEHIND, is_later)
-        self._connection.execute(update(webhook).where(told).values(due_at=begins))
+        self._connection.execute(_TOLD.where(chosen), {"at": at})
 
     def _one(self, *same: ColumnElement[bool]) -> WebhookRow | None:
         wanted = select(webhook).where(*same)
@@ -281,6 +277,13 @@ _IS_FREE = and_(
 _IS_BEHIND = exists().where(
     feed_log.c.subscription_id == webhook.c.subscription_id,
     feed_log.c.last_seq > webhook.c.cursor,
+)
+_BEGINS = _later(_later(_AT, webhook.c.paused_until), webhook.c.paced_until)
+_TOLD = (
+    update(webhook)
+    .where(webhook.c.state == WebhookState.ON, _IS_BEHIND)
+    .where(or_(webhook.c.due_at.is_(None), webhook.c.due_at > _BEGINS))
+    .values(due_at=_BEGINS)
 )
 _READY = (
     select(webhook.c.id, webhook.c.due_at)
