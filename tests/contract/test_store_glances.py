@@ -68,11 +68,8 @@ async def glance(
     limit: int = 500,
     now: Instant = NOW,
 ) -> Seen | None:
-    def work(tx: Transaction) -> Seen | None:
-        found = tx.log.run_by_key(digest, log, after=after, limit=limit, now=now)
-        return found and (*found[:2], [(seq, body.data) for seq, body in found[2]])
-
-    return await store.glance(work)
+    found = await store.log_by_key(digest, log, after=after, limit=limit, now=now)
+    return found and (*found[:2], [(seq, body.data) for seq, body in found[2]])
 
 
 def test_a_glance_has_whose_key_it_is_how_far_the_log_goes_and_its_events(play: Play) -> None:

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy.exc import OperationalError
-from tests.fakes.releases import declare
+from tests.fakes.releases import NOW, declare
 
-from ploti.model.ids import DatasetId
+from ploti.model.ids import DatasetId, SubscriptionId
 from ploti.server.adapters.store import SqliteStore
+from ploti.server.adapters.store.log import ByKey, Found, SqlLog
 from ploti.server.ports.store import Transaction
 
 A = DatasetId("ds_a")
+NOBODY = SubscriptionId("sub_none")
 Story = Callable[[SqliteStore], Awaitable[None]]
 
 
@@ -108,24 +110,31 @@ def test_a_brief_read_that_fails_is_told_and_leaves_nothing_open(tmp_path: Path)
     play(tmp_path, story)
 
 
-def test_a_glance_is_done_where_it_is_asked_for_and_by_a_thread_where_that_must_wait(
-    tmp_path: Path,
+def test_a_log_is_asked_by_key_where_it_is_asked_for_and_by_a_thread_where_that_must_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    by_key, asked_in = SqlLog.by_key, list[int]()
+    here, is_locked = threading.get_ident(), False
+
+    def told(log: SqlLog, asked: ByKey) -> Found | None:
+        asked_in.append(threading.get_ident())
+        if is_locked and asked_in[-1] == here:
+            raise locked()
+        return by_key(log, asked)
+
+    async def ask(store: SqliteStore) -> Found | None:
+        return await store.log_by_key("none", NOBODY, after=0, limit=1, now=NOW)
+
     async def story(store: SqliteStore) -> None:
-        here = threading.get_ident()
-        assert await store.glance(thread) == here
+        nonlocal is_locked
+        assert await ask(store) is None
+        assert asked_in == [here]
+        is_locked = True
+        assert await ask(store) is None
+        assert asked_in[:2] == [here, here]
+        assert asked_in[2] != here
 
-        def refused_here(tx: Transaction) -> int:
-            if thread(tx) == here:
-                raise locked()
-            return thread(tx)
-
-        assert await store.glance(refused_here) != here
-        with pytest.raises(KeyError):
-            await store.glance(lambda _: {}[A])
-        await store.write(lambda tx: declare(tx, A))
-        assert await store.glance(lambda tx: tx.datasets.get(A))
-
+    monkeypatch.setattr(SqlLog, "by_key", told)
     play(tmp_path, story)
 
 

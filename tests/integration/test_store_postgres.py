@@ -122,22 +122,6 @@ def test_after_a_lost_connection_the_next_request_is_told_and_the_others_go_on(
     asyncio.run(story())
 
 
-def test_a_glance_over_a_lost_connection_is_told_and_the_next_one_goes_on(
-    postgres_url: str,
-) -> None:
-    async def story() -> None:
-        async with running(postgres_url) as store:
-            await store.write(lambda tx: declare(tx, A))
-            assert await store.glance(lambda tx: tx.log.extent(NOBODY, workspace=NOWHERE)) is None
-            await asyncio.to_thread(end_connections, postgres_url)
-            with pytest.raises(Unavailable, match="does not answer"):
-                await store.glance(lambda tx: tx.log.extent(NOBODY, workspace=NOWHERE))
-            assert await store.glance(lambda tx: tx.log.extent(NOBODY, workspace=NOWHERE)) is None
-            assert await store.read(lambda tx: tx.datasets.get(A)) is not None
-
-    asyncio.run(story())
-
-
 def test_a_transaction_ended_to_break_a_circle_of_waits_is_run_again(postgres_url: str) -> None:
     """Two that lock the same two datasets in opposite order; both are done in the end."""
     both = threading.Barrier(2)

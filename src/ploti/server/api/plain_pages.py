@@ -13,8 +13,7 @@ from ploti.server.api.auth import COUNTED, key_in, let_in
 from ploti.server.api.backend import Backend
 from ploti.server.api.params import PAGE
 from ploti.server.api.problems import NO_STORE
-from ploti.server.membership.principal import FEEDS, Principal
-from ploti.server.ports.store import Transaction
+from ploti.server.membership.principal import FEEDS
 from ploti.server.service.authenticate import key_digest
 from ploti.server.service.read_events import EventPageText, read_events_by_key
 
@@ -87,18 +86,14 @@ async def _find(backend: Backend, asked: Asked, scope: Scope) -> EventPageText |
     cast("dict[str, object]", scope)[COUNTED] = True
 
     query, now = asked.query, backend.clock.now()
-
-    def read(tx: Transaction) -> tuple[Principal, EventPageText] | None:
-        return read_events_by_key(
-            *(tx, asked.digest, asked.subscription),
+    try:
+        found = await read_events_by_key(
+            *(backend.store, asked.digest, asked.subscription),
             cursor=query.get("cursor"),
             limit=int(query.get("limit", PAGE)),
             now=now,
             base=backend.base,
         )
-
-    try:
-        found = await backend.store.glance(read)
         if found is None:
             return None
         who, page = found

@@ -11,7 +11,6 @@ from ploti.model.wire import Instant
 from ploti.server.eventlog.drafts import Draft
 from ploti.server.eventlog.paging import Extent
 from ploti.server.eventlog.render import Events
-from ploti.server.membership.principal import Principal
 
 
 class Log(Protocol):
@@ -40,15 +39,6 @@ class Log(Protocol):
 
     def extent(self, subscription_id: SubscriptionId, *, workspace: WorkspaceId) -> Extent | None:
         """The oldest kept and the newest number of a log; None where this workspace has none."""
-        ...
-
-    def run_by_key(
-        self, digest: str, subscription_id: SubscriptionId, *, after: int, limit: int, now: Instant
-    ) -> tuple[Principal, Extent, Events] | None:
-        """Who calls with a key, the extent of a log of theirs, and its events after a position.
-
-        None where there is no such key or log, or events after the position are pruned.
-        """
         ...
 
     def last_numbers(self, ids: Collection[SubscriptionId]) -> dict[SubscriptionId, int]:

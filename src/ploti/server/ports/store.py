@@ -22,6 +22,9 @@ from ploti.model.ids import (
 )
 from ploti.model.wire import Instant
 from ploti.server.eventlog.drafts import Standing
+from ploti.server.eventlog.paging import Extent
+from ploti.server.eventlog.render import Events
+from ploti.server.membership.principal import Principal
 from ploti.server.membership.rights import Filing, Rights
 from ploti.server.ports.accounts import Answers, Audit, Keys, Members, PlanTables, Workspaces
 from ploti.server.ports.alerts import Alerts
@@ -434,8 +437,14 @@ class Store(Protocol):
         """
         ...
 
-    async def glance(self, work: Callable[[Transaction], T]) -> T:
-        """Run brief work that asks one statement, which sees one moment without a transaction."""
+    async def log_by_key(
+        self, digest: str, subscription_id: SubscriptionId, *, after: int, limit: int, now: Instant
+    ) -> tuple[Principal, Extent, Events] | None:
+        """Who calls with a key, the extent of a log of theirs, and its events after a position.
+
+        It is one statement, which sees one moment without a transaction. None where there is no
+        such key or log, or events after the position are pruned.
+        """
         ...
 
     async def write(self, work: Callable[[Transaction], T]) -> T:

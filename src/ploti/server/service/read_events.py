@@ -8,7 +8,7 @@ from ploti.model.wire import Instant, Value
 from ploti.server.eventlog.paging import next_position, position, reach
 from ploti.server.eventlog.render import Events, render_list
 from ploti.server.membership.principal import Principal
-from ploti.server.ports.store import Transaction
+from ploti.server.ports.store import Store, Transaction
 from ploti.server.service.page_lists import check_limit
 from ploti.server.service.read_subscriptions import find_log
 
@@ -48,8 +48,8 @@ def read_events(
     return _page(found, subscription_id, start=start, reached=reached, limit=limit, base=base)
 
 
-def read_events_by_key(
-    tx: Transaction,
+async def read_events_by_key(
+    store: Store,
     digest: str,
     subscription_id: SubscriptionId,
     *,
@@ -61,7 +61,7 @@ def read_events_by_key(
     """The same by one statement, and whose key it is; None where it takes more to tell."""
     check_limit(limit)
     after = 0 if cursor is None else event_number(cursor)
-    found = tx.log.run_by_key(digest, subscription_id, after=after, limit=limit, now=now)
+    found = await store.log_by_key(digest, subscription_id, after=after, limit=limit, now=now)
     if found is None:
         return None
     who, extent, events = found

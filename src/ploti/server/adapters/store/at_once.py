@@ -11,17 +11,14 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from ploti.server.adapters.store.bodies import Bodies
-from ploti.server.adapters.store.store import look
+from ploti.server.adapters.store.log import ByKey, Found, SqlLog
+from ploti.server.adapters.store.store import Busy, look
 from ploti.server.ports.store import Transaction
 
 T = TypeVar("T")
 
 PRIMARY = 0xFF
 """The part of SQLite's codes that tells the kind."""
-
-
-class Busy(Exception):
-    """Somebody else reads so just now, or has the file locked: who may wait for that is to read."""
 
 
 class ReaderAtOnce:
@@ -35,26 +32,30 @@ class ReaderAtOnce:
         self._connection.begin()  # of SQLAlchemy's, once for all: the database's are made below
         self._driver: Any = self._connection.connection.driver_connection
         self._transaction = look(self._connection, bodies=bodies)
+        self._log = SqlLog(self._connection, bodies=bodies)
         self._free = threading.Lock()
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run work over one consistent moment; raises Busy where it would have to wait."""
 
-        def read(tx: Transaction) -> T:
+        def read() -> T:
             self._driver.execute("BEGIN")
             try:
-                return work(tx)
+                return work(self._transaction)
             finally:
                 self._driver.rollback()
 
-        return self.glance(read)
+        return self._run(read)
 
-    def glance(self, work: Callable[[Transaction], T]) -> T:
-        """Run work of one statement, which is read to its end; raises Busy as `read` does."""
+    def by_key(self, asked: ByKey) -> Found | None:
+        """What a log tells a key: one statement, which sees one moment without a transaction."""
+        return self._run(lambda: self._log.by_key(asked))
+
+    def _run(self, work: Callable[[], T]) -> T:
         if not self._free.acquire(blocking=False):
             raise Busy
         try:
-            return work(self._transaction)
+            return work()
         except (sqlite3.OperationalError, DBAPIError) as error:
             if _is_busy(error):
                 raise Busy from error

@@ -27,13 +27,19 @@ class Bodies:
     def of(self, numbers: Sequence[int], *, load: Load) -> list[Body]:
         """The bodies of these numbers, in their order; those not known are loaded."""
         known = self._known
-        try:
-            return [*map(known.__getitem__, numbers)]
-        except KeyError:
-            missing = [number for number in numbers if number not in known]
-            loaded = dict(load(missing))
+        found = self.known(numbers)
+        if found is None:
+            loaded = dict(load([number for number in numbers if number not in known]))
             self._keep(loaded)
-            return [known.get(number) or loaded[number] for number in numbers]
+            found = [known.get(number) or loaded[number] for number in numbers]
+        return found
+
+    def known(self, numbers: Sequence[int]) -> list[Body] | None:
+        """The bodies of these numbers, unless one was not read lately."""
+        try:
+            return [*map(self._known.__getitem__, numbers)]
+        except KeyError:
+            return None
 
     def _keep(self, loaded: dict[int, Body]) -> None:
         size = sum(len(body.data) for body in loaded.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, bindparam, func, insert, select
 from sqlalchemy.sql import ColumnElement
@@ -23,6 +24,50 @@ from ploti.server.membership.principal import Principal
 
 _LOOK = 500
 """Events whose types are asked for at once."""
+
+
+Found = tuple[Principal, Extent, Events]
+
+
+class Seen(NamedTuple):
+    """What a key sees of a log: the bodies of the events after a position, by their numbers."""
+
+    who: Principal
+    extent: Extent
+    after: int
+    bodies: list[int]
+
+    def found(self, bodies: Sequence[Body]) -> Found:
+        """The same with the bodies themselves."""
+        return (
+            self.who,
+            self.extent,
+            Events(range(self.after + 1, self.after + 1 + len(bodies)), bodies),
+        )
+
+
+class ByKey(NamedTuple):
+    """A question for the events of a log after a position, by the digest of a key."""
+
+    digest: str
+    subscription_id: SubscriptionId
+    after: int
+    limit: int
+    now: Instant
+
+    def values(self) -> tuple[int | str, ...]:
+        """What `BY_KEY` takes."""
+        places = runs.place(self.after, self.after + self.limit)
+        return (*places, self.digest, str(self.now), self.subscription_id)
+
+    def see(self, row: Sequence[Any]) -> Seen | None:
+        """What its row tells; None for another's key, or where events are pruned."""
+        who = principal_of(*row[:5], digest=self.digest)
+        last, *kept = row[5:]
+        start, bodies = runs.Kept(*kept).between(self.after, self.after + self.limit)
+        if who is None or start > self.after:
+            return None
+        return Seen(who, Extent(first=kept[0], last=last), start, bodies)
 
 
 class SqlLog:
@@ -107,28 +152,12 @@ class SqlLog:
             found = [found[seq - start - 1] for seq in seqs]
         return Events(seqs, self._bodies.of(found, load=self._load))
 
-    def run_by_key(
-        self, digest: str, subscription_id: SubscriptionId, *, after: int, limit: int, now: Instant
-    ) -> tuple[Principal, Extent, Events] | None:
-        """Who calls with a key, the extent of a log of theirs, and its events after a position.
-
-        It is one statement, but for bodies that were not read lately. None where there is no such
-        key or log, or events after the position are pruned.
-        """
-        end = after + limit
-        statement = _RUN_BY_KEY[is_postgres(self._connection)]
-        values = (*runs.place(after, end), digest, str(now), subscription_id)
-        rows = ask(self._connection, statement, values).fetchall()
-        who = principal_of(*rows[0][:5], digest=digest) if rows else None
-        if who is None:
-            return None
-        last, *kept = rows[0][5:]
-        start, found = runs.Kept(*kept).between(after, end)
-        if start > after:
-            return None
-        seqs = range(start + 1, start + 1 + len(found))
-        events = Events(seqs, self._bodies.of(found, load=self._load))
-        return who, Extent(first=kept[0], last=last), events
+    def by_key(self, asked: ByKey) -> Found | None:
+        """What the store's `log_by_key` gives: one statement, but for bodies not read lately."""
+        statement = BY_KEY[is_postgres(self._connection)]
+        row = ask(self._connection, statement, asked.values()).fetchone()
+        seen = asked.see(row) if row else None
+        return seen and seen.found(self._bodies.of(seen.bodies, load=self._load))
 
     def _kept(self, log: SubscriptionId, after: int, up_to: int) -> runs.Kept | None:
         """What holds the events between two positions, in one row; None where there is no log.
@@ -190,7 +219,7 @@ WHERE s.id = ? AND s.workspace_id = ?
 """
 _LAST = select(feed_log.c.subscription_id, feed_log.c.last_seq)
 _KEPT = runs.in_each("SELECT {kept} FROM feed_log AS l WHERE l.subscription_id = ?")
-_RUN_BY_KEY = runs.in_each("""
+BY_KEY = runs.in_each("""
 SELECT k.id, k.workspace_id, k.member_id, k.permissions, k.digest, l.last_seq, {kept}
 FROM api_key AS k
 JOIN subscription AS s ON s.workspace_id = k.workspace_id

@@ -16,16 +16,21 @@ from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql import func
 
 from ploti.errors import ConfigError, Unavailable
+from ploti.server.adapters.store.asking import Asking, Row, prepare
 from ploti.server.adapters.store.listener import CHANNEL, Listener, connect
+from ploti.server.adapters.store.log import BY_KEY, ByKey, Found
 from ploti.server.adapters.store.migrate import migrate
-from ploti.server.adapters.store.store import SqlStore, Topic, look
+from ploti.server.adapters.store.store import Busy, SqlStore, Topic
 from ploti.server.ports.store import Transaction
 
 T = TypeVar("T")
 
 _WRITERS = 8
 _READERS = 8
-"""Threads, each with a connection of its own: with the listener's, 17 connections in all."""
+"""Threads, each with a connection of its own."""
+
+_ASKED = 4
+"""Connections of the event loop's own, for pages: with the listener's, 21 in all."""
 
 _OLDEST = 150_000
 """PostgreSQL 15, as its `server_version_num` counts."""
@@ -59,6 +64,9 @@ class PostgresStore(SqlStore):
             raise
         readers = _open(url, connections=_READERS, reads=True)
         super().__init__(writer=writer, reader=readers, writers=_WRITERS, readers=_READERS)
+        self._asking = Asking(
+            lambda: self._reading.run(lambda: _open_asked(url)), connections=_ASKED
+        )
         self._listener.start()
 
     def clock_offset(self) -> timedelta:
@@ -67,6 +75,7 @@ class PostgresStore(SqlStore):
 
     async def close(self) -> None:
         """Finish what is under way and let the database go."""
+        await self._asking.close()
         await super().close()
         self._listener.close()
 
@@ -77,11 +86,19 @@ class PostgresStore(SqlStore):
             _tell(error)
             raise
 
-    def _glance(self, work: Callable[[Transaction], T]) -> T:
-        """Without a transaction, which would be two more ways to the database and back."""
+    async def _log_at_once(self, asked: ByKey) -> Found | None:
+        row = await self._asking.ask(asked.values())
+        seen = asked.see(_read_by_key(row)) if row else None
+        if seen is None:
+            return None
+        bodies = self._bodies.known(seen.bodies)
+        if bodies is None:
+            raise Busy
+        return seen.found(bodies)
+
+    def _log_by_thread(self, asked: ByKey) -> Found | None:
         try:
-            with self._readers.connect() as connection, _autocommitting(connection):
-                return work(look(connection, bodies=self._bodies))
+            return super()._log_by_thread(asked)
         except (DBAPIError, psycopg.Error) as error:
             _tell(error)
             raise
@@ -180,15 +197,18 @@ def _unreachable(error: OperationalError) -> ConfigError:
     return ConfigError(f"PLOTI_DATABASE_URL: {str(error.orig).strip().splitlines()[0]}")
 
 
-@contextmanager
-def _autocommitting(connection: Connection) -> Iterator[None]:
-    """Statements that go straight to the driver have no transaction; SQLAlchemy must begin none."""
-    driver: Any = connection.connection.driver_connection
-    driver.autocommit = True
-    try:
-        yield
-    finally:
-        driver.autocommit = False
+def _open_asked(url: str) -> psycopg.Connection:
+    """A connection for the one statement by which pages are read."""
+    connection = connect(url)
+    connection.execute("SET default_transaction_read_only = on")
+    prepare(connection, BY_KEY[True])
+    return connection
+
+
+def _read_by_key(row: Row) -> list[Any]:
+    """The row of `BY_KEY` with its numbers."""
+    texts = [value if value is None else value.decode() for value in row]
+    return [*texts[:5], *map(int, filter(None, texts[5:8])), *texts[8:]]
 
 
 def _prepare(writer: Engine) -> None:

@@ -12,9 +12,10 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from ploti.errors import ConfigError
-from ploti.server.adapters.store.at_once import PRIMARY, Busy, ReaderAtOnce
+from ploti.server.adapters.store.at_once import PRIMARY, ReaderAtOnce
+from ploti.server.adapters.store.log import ByKey, Found
 from ploti.server.adapters.store.migrate import migrate
-from ploti.server.adapters.store.store import SqlStore
+from ploti.server.adapters.store.store import Busy, SqlStore
 from ploti.server.ports.store import Transaction
 
 T = TypeVar("T")
@@ -70,17 +71,13 @@ class SqliteStore(SqlStore):
                 return self._at_once.read(work)
         return await super().read(work)
 
-    async def glance(self, work: Callable[[Transaction], T]) -> T:
-        """Run work that asks one statement here and now, if nothing is locked."""
-        try:
-            return self._at_once.glance(work)
-        except Busy:
-            return await super().glance(work)
-
     async def close(self) -> None:
         """Finish what is under way and let the file go."""
         self._at_once.close()
         await super().close()
+
+    async def _log_at_once(self, asked: ByKey) -> Found | None:
+        return self._at_once.by_key(asked)
 
 
 def open_writer(path: str) -> Engine:

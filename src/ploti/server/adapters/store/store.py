@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
 
+from ploti.model.ids import SubscriptionId
+from ploti.model.wire import Instant
 from ploti.server.adapters.store.accounts import SqlMembers, SqlPlans, SqlWorkspaces
 from ploti.server.adapters.store.alerts import SqlAlerts
 from ploti.server.adapters.store.bodies import Bodies
@@ -20,7 +22,7 @@ from ploti.server.adapters.store.deliveries import SqlDeliveries
 from ploti.server.adapters.store.holds import SqlHolds
 from ploti.server.adapters.store.jobs import SqlJobs
 from ploti.server.adapters.store.keys import SqlKeys
-from ploti.server.adapters.store.log import SqlLog
+from ploti.server.adapters.store.log import ByKey, Found, SqlLog
 from ploti.server.adapters.store.overview import SqlOverview
 from ploti.server.adapters.store.proposals import SqlProposals
 from ploti.server.adapters.store.recovery import SqlRecovery
@@ -34,6 +36,10 @@ from ploti.server.ports.store import Transaction
 
 T = TypeVar("T")
 Bell = Callable[[], None]
+
+
+class Busy(Exception):
+    """What would take microseconds has to wait just now: a thread, which may wait, is to do it."""
 
 
 class Topic(StrEnum):
@@ -62,9 +68,15 @@ class SqlStore:
         del briefly  # it saves nothing where a database is asked over a socket
         return await self._reading.run(lambda: self._read(work))
 
-    async def glance(self, work: Callable[[Transaction], T]) -> T:
-        """Run brief work that asks one statement, which sees one moment without a transaction."""
-        return await self._reading.run(lambda: self._glance(work))
+    async def log_by_key(
+        self, digest: str, subscription_id: SubscriptionId, *, after: int, limit: int, now: Instant
+    ) -> Found | None:
+        """Who calls with a key, the extent of a log of theirs, and its events after a position."""
+        asked = ByKey(digest, subscription_id, after, limit, now)
+        try:
+            return await self._log_at_once(asked)
+        except Busy:
+            return await self._reading.run(lambda: self._log_by_thread(asked))
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
         """Run work in one transaction: all of it is durable when this returns, or none."""
@@ -94,9 +106,14 @@ class SqlStore:
         with self._readers.begin() as connection:
             return work(look(connection, bodies=self._bodies))
 
-    def _glance(self, work: Callable[[Transaction], T]) -> T:
-        """The same in a thread, where it may save a transaction."""
-        return self._read(work)
+    async def _log_at_once(self, asked: ByKey) -> Found | None:
+        """What a log tells a key, without a thread; raises Busy where that cannot be."""
+        del asked
+        raise Busy
+
+    def _log_by_thread(self, asked: ByKey) -> Found | None:
+        with self._readers.begin() as connection:
+            return SqlLog(connection, bodies=self._bodies).by_key(asked)
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
         with self._writer.begin() as connection:
