@@ -64,7 +64,10 @@ def leave_equal_out_sql(shape: Shape, *, base: Schema) -> str | None:
         "SELECT *, row_number() OVER (PARTITION BY kh, ch, new ORDER BY pos) AS place"
         f" FROM ({rows}) WHERE kh IN (FROM {SHARED})"
     )
-    equal = f"SELECT row FROM ({placed}) QUALIFY count(*) OVER (PARTITION BY kh, ch, place) = 2"
+    equal = (
+        f"SELECT unnest([min(row), max(row)]) FROM ({placed})"
+        " GROUP BY kh, ch, place HAVING count(*) = 2"
+    )
     return f"DELETE FROM {_JOINED} WHERE rowid IN ({equal})"
 
 
