@@ -1,8 +1,9 @@
 """The order of new records: place, key as text, columns; the same however rows are divided."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.building import Dataset, declare
 
@@ -100,6 +101,30 @@ def in_parts(monkeypatch: pytest.MonkeyPatch, part: int, large: int) -> None:
     monkeypatch.setattr(ordering, "PART", part)
     monkeypatch.setattr(ordering, "_LARGE", large)
     monkeypatch.setattr(ordering, "_DRAWN", 20)
+
+
+def test_a_part_of_large_values_is_not_sorted_in_memory(
+    engine: DuckEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_parts(monkeypatch, 50, ROWS + 1)
+    in_memory: list[int] = []
+    sort = ordering._sorted
+
+    def told(part: pa.Table, by: Sequence[str]) -> pa.Table:
+        in_memory.append(part.num_rows)
+        return sort(part, by)
+
+    monkeypatch.setattr(ordering, "_sorted", told)
+    shape = shaped("string")
+    relation = kept(engine, shape)
+    box = engine.box(geometries_sql(relation))
+    new = new_rows(relation, shape, rows=ROWS, box=box, unique=False)
+    whole = written(engine, new, shape)
+    assert sum(in_memory) == ROWS
+    in_memory.clear()
+    monkeypatch.setattr(ordering, "_HEAVY", 5_000)
+    assert written(engine, new, shape) == whole
+    assert 0 < sum(in_memory) < ROWS
 
 
 @pytest.mark.parametrize("key", [(), ("string",), ("int64",), ("date", "string"), ("float64",)])

@@ -8,6 +8,7 @@ costs more, has what places do not divide: rows without any, and a part with too
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +28,8 @@ PART = 100_000
 """Rows that a part is to have."""
 
 _LARGE = 4 * PART
-"""Rows from which on a part is not sorted in memory."""
+_HEAVY = 128 << 20
+"""Rows, and bytes, from which on a part is not sorted in memory."""
 
 _DRAWN = 200
 """Rows a part that are drawn to find the bounds of places."""
@@ -61,6 +63,16 @@ def new_rows(connection: duckdb.DuckDBPyConnection, new: NewRows, *, path: Path)
     return _without({PLACE, *new.aside}, unplaced.schema, spread.in_order(connection, new.by))
 
 
+@dataclass(slots=True)
+class _Size:
+    rows: int = 0
+    bytes: int = 0
+
+    def add(self, piece: pa.RecordBatch) -> None:
+        self.rows += piece.num_rows
+        self.bytes += piece.nbytes
+
+
 class Spread:
     """Rows in parts, from one bound of places to the next, on their way through an Arrow file."""
 
@@ -71,7 +83,7 @@ class Spread:
         self._writer = pa.ipc.new_file(str(path), schema)
         self._written = 0
         self._pieces: list[list[int]] = [[] for _ in range(len(bounds) + 1)]
-        self._sizes = [0] * (len(bounds) + 1)
+        self._sizes = [_Size() for _ in self._pieces]
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Take rows with their places in the column `PLACE`."""
@@ -81,9 +93,10 @@ class Spread:
         spread, start = rows.take(order), 0
         for number, size in enumerate(np.bincount(part).tolist()):
             if size:
-                self._writer.write_batch(spread.slice(start, size))
+                piece = spread.slice(start, size)
+                self._writer.write_batch(piece)
                 self._pieces[number].append(self._written)
-                self._sizes[number] += size
+                self._sizes[number].add(piece)
                 self._written += 1
                 start += size
 
@@ -98,7 +111,7 @@ class Spread:
                 part = pa.RecordBatchReader.from_batches(
                     self._schema, map(reader.get_batch, pieces)
                 )
-                if size < _LARGE:
+                if size.rows < _LARGE and size.bytes < _HEAVY:
                     yield from _sorted(part.read_all(), by).to_batches()
                 else:
                     found = connection.from_arrow(part).order(_by([PLACE, *by]))
