@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Self
 
 import duckdb
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ploti.errors import SourceError
@@ -191,10 +190,7 @@ class DuckEngine:
             version=version,
             telling=self.telling,
         )
-        written = walk.write()
-        # Arrow keeps what it freed; what is gone is looked for after this, by DuckDB.
-        pa.default_memory_pool().release_unused()
-        return written
+        return walk.write()
 
     def write_again(self, sql: str, *, base: Base, name: str) -> Written:
         """Write a snapshot of this name, of a version's records in the order of the ids given."""

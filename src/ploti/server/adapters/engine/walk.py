@@ -145,7 +145,9 @@ class Walk:
                 listed = stack.enter_context(self._open(changes, (RECORD_ID, OP, CHANGE)))
                 self._write_deletes(listed)
             self._write_kept(out, listed)
+            _give_back()
             self._write_added(out, listed)
+        _give_back()
         return Written(
             snapshot=self._seal(snapshot, FileRole.SNAPSHOT, out),
             changes=self._seal(changes, FileRole.CHANGES, listed) if listed else None,
@@ -287,6 +289,11 @@ class Walk:
             return digest_file(self._connection, snapshot, schema=self._schema)
         base = Buckets.from_wire(self._step.base.buckets)
         return base.minus(self._old.buckets).plus(self._new.buckets)
+
+
+def _give_back() -> None:
+    """Have the system have again what Arrow freed, and keeps; DuckDB needs it for what follows."""
+    pa.default_memory_pool().release_unused()
 
 
 def _replace(rows: pa.Table, values: pa.Table, touched: Touched) -> pa.Table:
