@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.fakes.lanes import A, Lanes, play
+from tests.fakes.lanes import A, B, Lanes, play
 
 from ploti.server.deliver.answers import Answer
 from ploti.server.worker.deliveries import SLOTS, DeliveryWorker
@@ -97,3 +97,32 @@ async def metrics(lanes: Lanes) -> bytes:
     now = lanes.clock.now()
     measures = await lanes.store.read(lambda tx: tx.overview.measures(now=now))
     return lanes.parts.meters.text(measures, now=now)
+
+
+class Holding(Patient):
+    """A patient one whose receivers take long over one dataset, and answer that at once."""
+
+    async def post(self, url: str, *, body: bytes, headers: Any) -> Answer:
+        if f'"{A}"'.encode() in body:
+            self.sent += 1
+            return Answer(ms=9_000, status=200)
+        return await super().post(url, body=body, headers=headers)
+
+
+def test_an_attempt_that_waits_for_another_dataset_begins_when_that_is_over(
+    tmp_path: Path,
+) -> None:
+    poster = Holding()
+
+    async def story(lanes: Lanes) -> None:
+        hook = await lanes.hook("https://receiver.example/", await lanes.subscribe(A, B))
+        await lanes.release(B, A, A)
+        turn = asyncio.create_task(lanes.turn())
+        await until(lambda: poster.sent == 2)
+        lanes.clock.forward(seconds=3)
+        poster.may.set()
+        await turn
+        began = [each.attempts[0].started_at for each in await lanes.deliveries(hook.id)]
+        assert [(at - began[0]).total_seconds() for at in began] == [0, 0, 3]
+
+    play(tmp_path, story, poster=poster)

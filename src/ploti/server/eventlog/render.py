@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ploti.model.ids import DatasetId, SubscriptionId, event_ids
+from ploti.model.ids import DatasetId, SubscriptionId, event_id, event_ids
 
 _REMEMBERED = 4096
 """Events that are not put together anew for each log: a release goes to many."""
@@ -40,7 +40,8 @@ class Events:
 
 def render(seq: int, *, subscription_id: SubscriptionId, body: Body, base: str) -> bytes:
     """The event number `seq` of a subscription as JSON; `base` is where the API is reached."""
-    return render_list(Events((seq,), (body,)), subscription_id=subscription_id, base=base)
+    between, behind = _around_in(base)[body]
+    return f'{{"id":"{event_id(seq)}{between}{subscription_id}{behind}'.encode()
 
 
 def render_list(events: Events, *, subscription_id: SubscriptionId, base: str) -> bytes:

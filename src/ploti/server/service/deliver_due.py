@@ -224,12 +224,13 @@ class _Sending:
         self._webhook = lane.webhook
         self._blocked = set(lane.blocked)
         self._failed: set[DatasetId] = set()
-        self._in_flight: dict[DatasetId, asyncio.Task[None]] = {}
+        self._in_flight: dict[DatasetId, asyncio.Task[Instant]] = {}
         self._new: dict[str, DeliveryRow] = {}
         self._changed: dict[str, DeliveryRow] = {}
         self._tries: list[TryRow] = []
         self._cursor = lane.webhook.cursor
         self._begun = 0
+        self._at: Instant | None = None
 
     async def run(self) -> None:
         """Attempt the jobs in order, a few of different datasets at once, while there is time."""
@@ -263,11 +264,11 @@ class _Sending:
             self._new[job.delivery.id] = job.delivery
         elif job.dataset_id in self._failed:
             return True  # an earlier one of this dataset has just failed: this one waits on
-        elif self._may_begin(job, at := self._parts.clock.now(), until=until):
+        elif self._may_begin(job, at := self._now(), until=until):
             self._begun += 1
             attempt = self._attempt(job, began=at)
             if following is None or following.dataset_id == job.dataset_id:
-                await attempt  # nothing else could begin beside it
+                self._at = await attempt  # nothing else could begin beside it
             else:
                 self._in_flight[job.dataset_id] = group.create_task(attempt)
         else:
@@ -290,13 +291,19 @@ class _Sending:
         while self._in_flight and (
             dataset_id in self._in_flight or len(self._in_flight) >= self._webhook.health.in_flight
         ):
-            under_way = self._in_flight.values()
+            self._at, under_way = None, self._in_flight.values()
             done, _ = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
             self._in_flight = {
                 dataset: task for dataset, task in self._in_flight.items() if task not in done
             }
 
-    async def _attempt(self, job: Job, *, began: Instant) -> None:
+    def _now(self) -> Instant:
+        """This moment: the end of the last attempt, where nothing was waited for since."""
+        at, self._at = self._at or self._parts.clock.now(), None
+        return at
+
+    async def _attempt(self, job: Job, *, began: Instant) -> Instant:
+        """Send a job's body, and note what came of it; gives the moment of the end."""
         parts, webhook = self._parts, self._webhook
         headers = make_headers(parts.sealer, webhook, job.delivery.id, job.body, at=began)
         answer = await parts.poster.post(webhook.url, body=job.body, headers=headers)
@@ -312,6 +319,7 @@ class _Sending:
             self._blocked.add(job.dataset_id)
             self._failed.add(job.dataset_id)
         self._webhook = _judged(self._webhook, verdict, ms=answer.ms, at=at)
+        return at
 
 
 _STATES = {

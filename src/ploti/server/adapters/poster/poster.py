@@ -13,6 +13,7 @@ from aiohttp.abc import AbstractResolver
 
 from ploti.model.wire import Value
 from ploti.server.adapters.poster.connection import BrokenOff, Connection
+from ploti.server.adapters.poster.deadlines import Deadlines
 from ploti.server.adapters.poster.dialling import Dialler
 from ploti.server.adapters.poster.kept import Kept
 from ploti.server.adapters.poster.reading import NoAnswer, Reading
@@ -64,6 +65,8 @@ class WebhookPoster:
             within=self._limits.connect,
         )
         self._kept = Kept()
+        total = self._limits.total
+        self._whole = partial(timer.timeout, total) if timer else Deadlines(total).one
         sent = {"User-Agent": user_agent, "Content-Type": "application/json"}
         self._target = lru_cache(_REMEMBERED)(partial(Target, headers=sent))
 
@@ -74,7 +77,7 @@ class WebhookPoster:
         reading, error = None, None
         try:
             target = self._target(url)
-            async with self._timer.timeout(self._limits.total):
+            async with self._whole():
                 connection = await self._send(target, target.message(body, headers), dialled)
             reading = connection.reading
             try:

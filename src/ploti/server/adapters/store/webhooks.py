@@ -177,8 +177,8 @@ class SqlWebhooks:
         """Lanes that are due and have no lease, those first that are for longest."""
         found = []
         for slow in (True, False):
-            rows = self._connection.execute(_READY, {"at": at, "slow": slow, "most": limit})
-            found += [(row.due_at, row.id, slow) for row in rows]
+            rows = ask(self._connection, _READY, (slow, str(at), str(at), limit)).fetchall()
+            found += [(*row, slow) for row in rows]
         return [ReadyLane(webhook_id=id_, slow=slow_) for _, id_, slow_ in sorted(found)]
 
     def claim(self, ids: Collection[WebhookId], *, at: Instant, until: Instant) -> list[Claim]:
@@ -285,12 +285,11 @@ _TOLD = (
     .where(or_(webhook.c.due_at.is_(None), webhook.c.due_at > _BEGINS))
     .values(due_at=_BEGINS)
 )
-_READY = (
-    select(webhook.c.id, webhook.c.due_at)
-    .where(webhook.c.slow == bindparam("slow"), webhook.c.due_at <= _AT, _IS_FREE)
-    .order_by(webhook.c.due_at)
-    .limit(bindparam("most"))
-)
+_READY = """
+SELECT due_at, id FROM webhook
+WHERE slow = ? AND due_at <= ? AND state = 'on' AND (lease_until IS NULL OR lease_until <= ?)
+ORDER BY due_at LIMIT ?
+"""
 _NEWS = "SELECT id FROM feed_news LIMIT 1"
 _TAKE_NEWS = "DELETE FROM feed_news RETURNING dataset_id, subscription_id"
 _PLAN = """
