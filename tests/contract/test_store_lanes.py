@@ -305,6 +305,30 @@ def test_those_due_for_longest_come_first_and_as_many_slow_ones_as_others(play: 
     play(story)
 
 
+def test_of_several_lanes_those_are_claimed_that_are_on_and_have_no_lease(play: Play) -> None:
+    async def story(store: Store) -> None:
+        def take(seconds: float) -> Callable[[Transaction], list[tuple[str, int]]]:
+            at = after(seconds=seconds)
+            every = [lane(number).id for number in range(4)]
+
+            def work(tx: Transaction) -> list[tuple[str, int]]:
+                claims = tx.webhooks.claim(every, at=at, until=after(seconds=seconds + 60))
+                assert tx.webhooks.claim([], at=at, until=at) == []
+                return sorted((each.webhook_id, each.token) for each in claims)
+
+            return work
+
+        await store.write(lanes)
+        off = replace(lane(2), state=WebhookState.OFF, off_reason=OffReason.GONE, off_at=NOW)
+        await store.write(lambda tx: tx.webhooks.save(off, at=NOW))
+        await claim(store, 1)
+        assert await store.write(take(seconds=1)) == [("wh_0", 1)]
+        assert await store.write(take(seconds=60)) == [("wh_1", 2)]
+        assert await store.write(take(seconds=61)) == [("wh_0", 2)]
+
+    play(story)
+
+
 def test_a_lane_is_found_again_whoever_had_it_when_the_process_died(open_store: Open) -> None:
     """What was appended, told or not, and what was claimed is due once a server is back."""
 

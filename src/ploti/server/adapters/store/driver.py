@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -33,15 +34,8 @@ def insert_all(connection: Connection, table: Table, rows: Sequence[Value]) -> N
 
 
 def as_taken(values: Iterable[object]) -> list[object]:
-    """Values as the driver takes them: times and words as texts, each of which is made once."""
-    texts = _Texts()
-    return [value if type(value) in _TAKEN else texts[value] for value in values]
-
-
-class _Texts(dict[object, str]):
-    def __missing__(self, value: object) -> str:
-        self[value] = text = str(value)
-        return text
+    """Values as the driver takes them: times and words as texts."""
+    return [value if type(value) in _TAKEN else _text(value) for value in values]
 
 
 class Columns:
@@ -66,6 +60,9 @@ _ROWS = 100
 
 _TAKEN = frozenset({str, int, bool, type(None)})
 """Types that the drivers take as they are."""
+
+_text = lru_cache(4096, typed=True)(str)
+"""A time is written in several rows, and its text costs as much as a whole row."""
 
 
 def _driver(connection: Connection) -> Any:  # noqa: ANN401  the driver's

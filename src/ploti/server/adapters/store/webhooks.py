@@ -183,15 +183,11 @@ class SqlWebhooks:
 
     def claim(self, ids: Collection[WebhookId], *, at: Instant, until: Instant) -> list[Claim]:
         """Lease those of these lanes that nobody else has meanwhile."""
-        free = select(webhook.c.id).where(webhook.c.id.in_(ids), _IS_FREE)
-        leased = (
-            update(webhook)
-            .where(webhook.c.id.in_(free.with_for_update(skip_locked=True)))
-            .values(lease_until=until, lease_token=webhook.c.lease_token + 1)
-            .returning(webhook.c.id, webhook.c.lease_token)
-        )
-        rows = self._connection.execute(leased, {"at": at})
-        return [Claim(webhook_id=row.id, token=row.lease_token) for row in rows]
+        if not ids:
+            return []
+        statement = _CLAIM[is_postgres(self._connection)].format(ids=", ".join("?" * len(ids)))
+        rows = ask(self._connection, statement, (str(until), *ids, str(at))).fetchall()
+        return [Claim(webhook_id=WebhookId(id_), token=token) for id_, token in rows]
 
     def claimed(self, claim: Claim) -> WebhookRow | None:
         """The webhook behind a claim; None where the claim does not hold any more."""
@@ -268,12 +264,8 @@ def _delivering(datasets: list[DatasetId]) -> ColumnElement[bool]:
     return webhook.c.subscription_id.in_(members)
 
 
-# Asked at every look and in every turn: made once, with parameters, they cost a fifth.
+# Made once, with a parameter, for each time that lanes are told costs two thirds.
 _AT: BindParameter[Instant] = bindparam("at", type_=At)
-_IS_FREE = and_(
-    webhook.c.state == WebhookState.ON,
-    or_(webhook.c.lease_until.is_(None), webhook.c.lease_until <= _AT),
-)
 _IS_BEHIND = exists().where(
     feed_log.c.subscription_id == webhook.c.subscription_id,
     feed_log.c.last_seq > webhook.c.cursor,
@@ -285,11 +277,19 @@ _TOLD = (
     .where(or_(webhook.c.due_at.is_(None), webhook.c.due_at > _BEGINS))
     .values(due_at=_BEGINS)
 )
-_READY = """
-SELECT due_at, id FROM webhook
-WHERE slow = ? AND due_at <= ? AND state = 'on' AND (lease_until IS NULL OR lease_until <= ?)
+_IS_FREE = "state = 'on' AND (lease_until IS NULL OR lease_until <= ?)"
+_READY = f"""
+SELECT due_at, id FROM webhook WHERE slow = ? AND due_at <= ? AND {_IS_FREE}
 ORDER BY due_at LIMIT ?
-"""
+"""  # noqa: S608  words of ours
+_CLAIM = [
+    f"""
+UPDATE webhook SET lease_until = ?, lease_token = lease_token + 1
+WHERE id IN (SELECT id FROM webhook WHERE id IN ({{ids}}) AND {_IS_FREE} {locking})
+RETURNING id, lease_token
+"""  # noqa: S608  words of ours
+    for locking in ("", "FOR UPDATE SKIP LOCKED")
+]
 _NEWS = "SELECT id FROM feed_news LIMIT 1"
 _TAKE_NEWS = "DELETE FROM feed_news RETURNING dataset_id, subscription_id"
 _PLAN = """
