@@ -4,9 +4,9 @@
 snapshots by `bench_push`, or takes those that `bench_push ROWS 1 FOLDER` left. Both sides are
 processes of their own, start-up included: DuckDB, which decodes every column of both snapshots,
 and the build's own join by key, over the state as the build kept it (the hashes of its rows are
-made while it is read and typed), with the engine's write of the changed, new and gone rows, each
-in a file. A build has these rows in the base's order besides, by its walk over the base. The floor
-comes before each diff; the least of the runs counts.
+made while it is read and typed), with the changes file, its rows in order, under their ids, as the
+build's walk writes it beside the snapshot. The floor comes before each diff; the least of the runs
+counts.
 """
 
 from __future__ import annotations
@@ -39,15 +39,16 @@ def run_floor(*snapshots: str) -> None:
 
 
 def run_diff(base_json: str, built: str, folder: str) -> None:
-    """Find what differs by the build's own SQL, and write the rows of the changes file."""
-    from ploti.model.columns import CHANGE, OP, RECORD_ID
+    """Find what differs by the build's own SQL, and write the changes file as its walk does."""
+    from tests.bench.changes_alone import DiffEngine
+
     from ploti.model.wire import decode
-    from ploti.server.adapters.engine.duck import DuckEngine
-    from ploti.server.build.candidate import Base, FileRole
+    from ploti.server.build import diff
+    from ploti.server.build.candidate import Base
     from ploti.server.build.columns import PlannedColumn
-    from ploti.server.build.diff import DIFF, added_rows, snapshot_relation
-    from ploti.server.build.gone import no_returns_sql
+    from ploti.server.build.gone import no_returns_sql, returned_sql
     from ploti.server.build.shape import Shape, ShapedGeometry
+    from ploti.server.ports.building import NextVersion
     from ploti.server.service.match_state import join_by_key
     from ploti.server.sources.raw import RawKind
 
@@ -58,34 +59,27 @@ def run_diff(base_json: str, built: str, folder: str) -> None:
         if c.type != "geometry"
     )
     shape = Shape(columns, ShapedGeometry("", "", ""), tuple(base.schema.key_columns))
-    old, kept = snapshot_relation(base.snapshot), f"{built}/shaped.parquet"
-    new = snapshot_relation(kept)
-    values = ", ".join(shape.fields.values())
-    named = (
-        f"CREATE TABLE named AS SELECT {RECORD_ID}, new_pos"
-        f" FROM {old} JOIN {DIFF} ON file_row_number = base_pos"
-    )
-    changes = {
-        "removed": f"SELECT {RECORD_ID}, 'delete' AS {OP} FROM named WHERE new_pos IS NULL",
-        "changed": f"SELECT {RECORD_ID}, 'upsert' AS {OP}, {values}"
-        f" FROM {new} JOIN named ON file_row_number = new_pos",
-        "added": f"SELECT NULL AS {RECORD_ID}, 'upsert' AS {OP}, {values} FROM {added_rows(new)}",
-    }
+    kept = f"{built}/shaped.parquet"
+    old, new = diff.snapshot_relation(base.snapshot), diff.snapshot_relation(kept)
+    added = diff.added_rows(new)
     Path(folder).mkdir(exist_ok=True)
-    with DuckEngine(folder, reads=[base.snapshot, kept], memory_limit=MEMORY_LIMIT) as engine:
+    with DiffEngine(folder, reads=[base.snapshot, kept], memory_limit=MEMORY_LIMIT) as engine:
         join_by_key(engine, new, old, shape, base=base)
         engine.run(no_returns_sql())
-        engine.run(named)
-        rows = sum(
-            engine.write_table(
-                f"SELECT *, '{change}' AS {CHANGE} FROM ({sql})",
-                role=FileRole.CHANGES,
-                name=f"{change}.parquet",
-            ).rows
-            for change, sql in changes.items()
+        ((count, *others),) = engine.rows(diff.COUNTS_SQL)
+        box = engine.box(diff.geometries_sql(added))
+        step = NextVersion(
+            base=base,
+            recast=None,
+            touched=diff.TOUCHED_SQL,
+            changed=diff.changed_sql(new, shape),
+            returned=returned_sql(new, shape),
+            added=diff.new_rows(added, shape, rows=int(str(count)), box=box, unique=True),
+            same_keys=True,
+            with_changes=True,
         )
-        ((found,),) = engine.rows(f"SELECT count(*) FROM {DIFF}")
-    assert rows == found, (rows, found)
+        rows = engine.write_changes(step, schema=base.schema, version=base.version + 1)
+    assert rows == sum(int(str(each)) for each in (count, *others))
     report({"changes": rows})
 
 

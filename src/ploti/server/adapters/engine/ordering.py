@@ -8,6 +8,7 @@ costs more, has what places do not divide: rows without any, and a part with too
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -105,7 +106,7 @@ class Spread:
     ) -> Iterator[pa.RecordBatch]:
         """All rows, once, by their places and then by these columns."""
         self._writer.close()
-        with pa.OSFile(str(self._path), "rb") as file:
+        with self._read() as file:
             reader = pa.ipc.open_file(file)
             for size, pieces in zip(self._sizes, self._pieces, strict=True):
                 part = pa.RecordBatchReader.from_batches(
@@ -116,13 +117,19 @@ class Spread:
                 else:
                     found = connection.from_arrow(part).order(_by([PLACE, *by]))
                     yield from found.to_arrow_reader(BATCH)
-        self._path.unlink()
+
+    @contextmanager
+    def _read(self) -> Iterator[pa.NativeFile]:
+        """The file, which is gone afterwards."""
+        with pa.OSFile(str(self._path), "rb") as file:
+            self._path.unlink()
+            yield file
 
 
 def _sorted(part: pa.Table, by: Sequence[str]) -> pa.Table:
-    rows = part.combine_chunks()
+    part = part.combine_chunks()  # so that its pieces are freed before its rows are taken
     keys: list[tuple[str, Literal["ascending"]]] = [(name, "ascending") for name in (PLACE, *by)]
-    return rows.take(pc.sort_indices(rows, sort_keys=keys))
+    return part.take(pc.sort_indices(part, sort_keys=keys))
 
 
 def _by(columns: Sequence[str]) -> str:

@@ -145,9 +145,9 @@ class Walk:
                 listed = stack.enter_context(self._open(changes, (RECORD_ID, OP, CHANGE)))
                 self._write_deletes(listed)
             self._write_kept(out, listed)
-            _give_back()
+            self._give_back()
             self._write_added(out, listed)
-        _give_back()
+        self._give_back()
         return Written(
             snapshot=self._seal(snapshot, FileRole.SNAPSHOT, out),
             changes=self._seal(changes, FileRole.CHANGES, listed) if listed else None,
@@ -283,17 +283,16 @@ class Walk:
             if listed:
                 listed.add(_upserts(rows, "added"))
 
+    def _give_back(self) -> None:
+        """Let the system have what Arrow freed and keeps: DuckDB needs it for what follows."""
+        pa.default_memory_pool().release_unused()
+
     def _digest(self, snapshot: Path) -> Buckets:
         """Whole for a version to be loaded, else from the base's and the changed rows alone."""
         if not self._step.with_changes:
             return digest_file(self._connection, snapshot, schema=self._schema)
         base = Buckets.from_wire(self._step.base.buckets)
         return base.minus(self._old.buckets).plus(self._new.buckets)
-
-
-def _give_back() -> None:
-    """Have the system have again what Arrow freed, and keeps; DuckDB needs it for what follows."""
-    pa.default_memory_pool().release_unused()
 
 
 def _replace(rows: pa.Table, values: pa.Table, touched: Touched) -> pa.Table:
