@@ -44,6 +44,7 @@ class Kept:
         """Close all."""
         if self._sweep:
             self._sweep.cancel()
+            self._sweep = None
         self._drop(until=float("inf"))
 
     def _drop_old(self) -> None:
