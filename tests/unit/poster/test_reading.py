@@ -1,6 +1,10 @@
 """What answers a POST is read as its bytes come, however they come."""
 
+from itertools import pairwise
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from ploti.server.adapters.poster.reading import LONGEST_HEAD, NoAnswer, Reading
 
@@ -79,7 +83,46 @@ def test_what_is_no_http_is_no_answer(text: bytes) -> None:
             read(*parts)
 
 
-@pytest.mark.parametrize("more", [EMPTY, b"junk", b"HTTP", b"\x00"])
+def heard(parts: list[bytes]) -> tuple[object, ...]:
+    """What is known once its connection is ended, or nothing more comes."""
+    reading = Reading()
+    try:
+        for part in parts:
+            if reading.is_clean:
+                reading.feed(part)
+    except NoAnswer as error:
+        return (str(error),)
+    return (*seen(reading), reading.retry_after, reading.location)
+
+
+PIECES = [
+    *(OK, EMPTY, CHUNKED, b"HTTP/1.1 100 .\r\n\r\n", b"HTTP/1.0 500 .\r\n", b"HTTP/1.1 302\n"),
+    *(
+        b"Content-Length: 3\r\n",
+        b"Location: /a\r\n",
+        b"Retry-After: 5\r\n",
+        b"Connection: close\r\n",
+    ),
+    *(b"\r\n", b"\n", b" x", b"abc", b"3\r\nabc\r\n", b"0\r\n\r\n", b"\x00", b"\xff"),
+]
+
+
+@given(
+    pieces=st.lists(st.sampled_from(PIECES), min_size=1, max_size=12),
+    cuts=st.sets(st.integers(1, 200), max_size=6),
+)
+@example(pieces=[EMPTY, b"HTTP/1.0 500 .\r\n", b"Location: /a\r\n", b"\r\n", b"abc"], cuts=set())
+def test_an_answer_says_the_same_wherever_its_bytes_are_cut(
+    pieces: list[bytes], cuts: set[int]
+) -> None:
+    text = b"".join(pieces)
+    ends = [0, *sorted(cuts), len(text)]
+    whole = heard([text])
+    assert heard([text[start:end] for start, end in pairwise(ends)]) == whole
+    assert heard(in_bytes(text)) == whole
+
+
+@pytest.mark.parametrize("more", [EMPTY, EMPTY.replace(b"200", b"500"), b"junk", b"HTTP", b"\x00"])
 @pytest.mark.parametrize("first", [EMPTY, CHUNKED + b"0\r\n\r\n"])
 def test_after_more_than_an_answer_nothing_is_asked_there_again(first: bytes, more: bytes) -> None:
     assert seen(read(first + more)) == (200, True, False, None)
@@ -151,6 +194,6 @@ def test_a_retry_after_in_seconds_is_told(value: bytes, seconds: float | None) -
 
 
 def test_a_location_is_told_as_text_of_some_length() -> None:
-    for given, told in ((b"/a\x00b", "/ab"), (b"/\xff", "/\ufffd"), (b"/" * 9999, "/" * 2048)):
-        head = b"HTTP/1.1 302 .\r\nLocation: " + given + b"\r\nContent-Length: 0\r\n\r\n"
+    for value, told in ((b"/a\x00b", "/ab"), (b"/\xff", "/\ufffd"), (b"/" * 9999, "/" * 2048)):
+        head = b"HTTP/1.1 302 .\r\nLocation: " + value + b"\r\nContent-Length: 0\r\n\r\n"
         assert read(head).location == told

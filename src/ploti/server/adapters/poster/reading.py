@@ -89,9 +89,9 @@ class Reading:
             self._spoil()
 
     def on_message_begin(self) -> None:
-        """The beginning of an answer, or of one too many."""
+        """The beginning of an answer; raises NoAnswer at one too many, where the parser stops."""
         if self.is_over:
-            self._spoil()
+            raise NoAnswer("no answer: nobody asked for another")
 
     def on_message_complete(self) -> None:
         """The end of the answer, or of what is said ahead of it."""
