@@ -43,6 +43,7 @@ def run_diff(base_json: str, built: str, folder: str) -> None:
     from tests.bench.changes_alone import DiffEngine
 
     from ploti.model.wire import decode
+    from ploti.server.app.child import leave_pandas_out
     from ploti.server.build import diff
     from ploti.server.build.candidate import Base
     from ploti.server.build.columns import PlannedColumn
@@ -52,6 +53,7 @@ def run_diff(base_json: str, built: str, folder: str) -> None:
     from ploti.server.service.match_state import join_by_key
     from ploti.server.sources.raw import RawKind
 
+    leave_pandas_out()
     base = decode(Path(base_json).read_bytes(), Base)
     columns = tuple(
         PlannedColumn(c.name, c.name, RawKind.TEXT, c.name, (c.type,), settled=True, fixed=False)
