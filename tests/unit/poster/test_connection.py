@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from ploti.server.adapters.poster import kept as keeping
 from ploti.server.adapters.poster.connection import BrokenOff, Connection
 from ploti.server.adapters.poster.kept import Kept
 from ploti.server.adapters.poster.target import Origin
@@ -117,3 +118,27 @@ def test_the_one_that_was_used_last_is_taken_first_and_only_for_its_place() -> N
         kept.close()
 
     connected(work)
+
+
+def test_of_too_many_those_that_were_kept_for_longest_are_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A release may go to more hosts than a process may have files open."""
+    monkeypatch.setattr(keeping, "_MOST", 2)
+
+    async def work() -> None:
+        kept = Kept()
+        wires, others = [Wire() for _ in range(4)], [ORIGIN._replace(port=port) for port in (1, 2)]
+        for wire, origin in zip(wires, (ORIGIN, others[0], ORIGIN, others[1]), strict=True):
+            connection = Connection("9.9.9.9")
+            connection.connection_made(wire)
+            await answered(connection)
+            kept.keep(origin, connection)
+        assert [wire.is_over for wire in wires] == [True, True, False, False]
+        assert kept.take(others[0]) is None
+        assert kept.take(ORIGIN) is not None
+        assert kept.take(ORIGIN) is None
+        kept.close()
+        assert [wire.is_over for wire in wires[2:]] == [False, True]
+
+    asyncio.run(work())

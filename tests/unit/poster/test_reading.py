@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ploti.server.adapters.poster.reading import LONGEST_HEAD, NoAnswer, Reading
+from ploti.server.adapters.poster.reading import LONGEST, LONGEST_HEAD, NoAnswer, Reading
 
 NOT_HTTP = "no answer: what came is not HTTP"
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -145,6 +145,26 @@ def test_a_long_body_is_not_read_to_its_end() -> None:
     assert not reading.is_over
     reading.feed(b"x")
     assert seen(reading) == (200, True, False, "x" * 2048)
+
+
+@pytest.mark.parametrize(
+    ("begin", "more"),
+    [
+        (b"0\r\nX: ", b"x"),
+        (b"0\r\n", b"x"),
+        (b"0\r\n", b"A: b\r\n"),
+        (b"2;x=", b"x"),
+        (b"", b"1;" + b"x" * 100 + b"\r\nx\r\n"),
+    ],
+)
+def test_what_frames_a_body_is_not_read_without_end_either(begin: bytes, more: bytes) -> None:
+    endless = CHUNKED + begin + more * (LONGEST // len(more) + 1)
+    for parts in ([endless[:LONGEST]], in_bytes(endless[:LONGEST])):
+        reading = read(*parts)
+        assert not reading.is_over
+        reading.feed(endless[LONGEST : LONGEST + 1])
+        assert seen(reading)[:3] == (200, True, False)
+    assert seen(read(endless)) == seen(reading)
 
 
 HEADED = b"HTTP/1.1 503 .\r\nX: "

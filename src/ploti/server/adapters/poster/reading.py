@@ -7,6 +7,9 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 LONGEST_HEAD = 64 << 10
 """Bytes up to an answer's body, with all that is said ahead of it."""
 
+LONGEST = 128 << 10
+"""Bytes of an answer that are read: a body in chunks has more of them than it says, without end."""
+
 _READ = 16 << 10
 _KEPT = 2 << 10
 _SWITCHING = 101
@@ -42,14 +45,17 @@ class Reading:
 
     def feed(self, data: bytes) -> None:
         """Read on; raises NoAnswer where this is no HTTP, or where a head has no end."""
-        room = LONGEST_HEAD - self.heard
-        self.heard += len(data)
-        if self.status is None and len(data) > room:
-            self._parse(data[:room])
-            data = data[room:]
-            if self.status is None:
-                raise NoAnswer(f"no answer: its head is longer than {LONGEST_HEAD >> 10} KiB")
-        self._parse(data)
+        heard, self.heard = self.heard, self.heard + len(data)
+        if self.heard <= LONGEST_HEAD:
+            self._parse(data)
+            return
+        of_head, in_all = max(LONGEST_HEAD - heard, 0), max(LONGEST - heard, 0)
+        self._parse(data[:of_head])
+        if self.status is None:
+            raise NoAnswer(f"no answer: its head is longer than {LONGEST_HEAD >> 10} KiB")
+        self._parse(data[of_head:in_all])
+        if self.heard > LONGEST:
+            self._spoil()
 
     @property
     def retry_after(self) -> float | None:
