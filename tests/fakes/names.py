@@ -14,12 +14,14 @@ class Names(AbstractResolver):
     def __init__(self, *answers: list[str]) -> None:
         self.answers = list(answers)
         self.asked = 0
+        self.hosts: list[str] = []
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         answer = self.answers[min(self.asked, len(self.answers) - 1)]
         self.asked += 1
+        self.hosts.append(host)
         return [
             ResolveResult(
                 hostname=host, host=each, port=port, family=_family(each), proto=0, flags=0

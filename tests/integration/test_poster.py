@@ -173,6 +173,27 @@ def test_of_a_mixed_answer_only_the_allowed_address_is_dialled() -> None:
     run(work)
 
 
+def test_of_a_mixed_answer_that_which_kept_the_allowed_address_from_it_is_told() -> None:
+    for answer in (["10.0.0.9", "127.0.0.1"], ["127.0.0.1", "10.0.0.9"]):
+        told = asyncio.run(post(poster(Names(answer)), "http://both.example:1/h"))
+        assert (told.error, told.address) == ("connection: Connection refused", "127.0.0.1")
+
+
+def test_a_name_is_checked_as_it_is_asked_for_when_it_is_posted_to() -> None:
+    """The system's own way with names would ask for another one, strasse.example."""
+
+    async def work() -> None:
+        names = Names(["127.0.0.1"])
+        sender = poster(names)
+        assert await sender.refuse("http://straße.example:1/h") is None
+        await post(sender, "http://straße.example:1/h")
+        assert names.hosts == ["xn--strae-oqa.example"] * 2
+        said = await sender.refuse("https://receiver\\.example/h")
+        assert "is not allowed" in said
+
+    asyncio.run(work())
+
+
 def test_each_address_has_a_time_of_its_own_to_connect(monkeypatch: pytest.MonkeyPatch) -> None:
     real, dialled = asyncio.SelectorEventLoop.sock_connect, []
 

@@ -15,6 +15,10 @@ from ploti.server.sources.addresses import is_allowed, is_opened
 AddressInfo = tuple[Any, ...]
 
 
+class NotAllowed(OSError):
+    """An address that may not be dialled."""
+
+
 class Dialled:
     """The addresses that one request dialled, and those that it was about to dial and may not."""
 
@@ -34,14 +38,14 @@ def guarded_sockets(
     """A factory of sockets for allowed addresses alone.
 
     Nothing lies between the judgement and the connection: what a name meant before is no matter.
-    It raises OSError for another address, so that the next one of the name is tried.
+    It raises NotAllowed for another address, an OSError, so that the next one of the name is tried.
     """
 
     def make(info: AddressInfo) -> socket.socket:
         family, kind, protocol, _, (host, *_) = info
         if not judge(scheme, str(host), allow=allow):
             dialled.refused.append(str(host))
-            raise OSError(f"{host} may not be dialled")
+            raise NotAllowed(f"{host} may not be dialled")
         dialled.addresses.append(str(host))
         made = socket.socket(family, kind, protocol)
         made.setblocking(False)

@@ -14,7 +14,7 @@ from aiohttp.abc import AbstractResolver
 from ploti.server.adapters.poster.connection import Connection
 from ploti.server.adapters.poster.reading import NoAnswer
 from ploti.server.adapters.poster.target import Origin
-from ploti.server.guard import AddressInfo, Dialled, guarded_sockets
+from ploti.server.guard import AddressInfo, Dialled, NotAllowed, guarded_sockets
 from ploti.server.ports.outside import Timer
 
 
@@ -40,20 +40,22 @@ class Dialler:
     async def dial(self, origin: Origin, *, dialled: Dialled) -> Connection:
         """A connection to the first of the host's addresses to which there can be one.
 
-        Raises NoAnswer where the name has none, or where the last one took too long; else the
-        OSError, be it of TLS, that kept it from that one.
+        Raises NoAnswer where the name has none, where none of them may be dialled, or where the
+        last one took too long; else the OSError, be it of TLS, that kept it from that one.
         """
         make = guarded_sockets(origin.scheme, allow=self._allow, dialled=dialled)
-        failed: Exception = NoAnswer("dns: the host's name is not known")
+        failed: Exception | None = None
         for info in await self._addresses(origin):
             try:
                 async with self._timer.timeout(self._within):
                     return await self._connect(make(info), info, origin)
+            except NotAllowed:
+                continue
             except TimeoutError as error:
                 failed = error if error.errno else NoAnswer(self._too_late)
             except OSError as error:
                 failed = error
-        raise failed
+        raise failed or _nowhere(dialled)
 
     async def _addresses(self, origin: Origin) -> list[AddressInfo]:
         """The addresses of a host in the order of the answer; a literal is not asked for."""
@@ -81,6 +83,14 @@ class Dialler:
             server_hostname=origin.host.rstrip(".") if is_tls else None,
         )
         return connection
+
+
+def _nowhere(dialled: Dialled) -> NoAnswer:
+    """Why nothing was dialled."""
+    if not dialled.refused:
+        return NoAnswer("dns: the host's name is not known")
+    listed = ", ".join(dict.fromkeys(dialled.refused))
+    return NoAnswer(f"blocked_address: {listed} may not be dialled")
 
 
 def _is_literal(host: str) -> bool:

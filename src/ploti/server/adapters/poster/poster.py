@@ -86,19 +86,20 @@ class WebhookPoster:
             finally:
                 self._kept.keep(target.origin, connection)
         except (NoAnswer, OSError, ValueError) as failed:
-            error = self._tell(failed, dialled)
+            error = self._tell(failed)
         ms = round((self._timer.time() - began) * 1000)
         return _answer(reading, error, ms=ms, address=next(reversed(dialled.addresses), None))
 
     async def refuse(self, url: str) -> str | None:
         """Why an address may not be a webhook's, as its name is answered now; None where it may."""
         try:
-            host, port, scheme = check_url(url)
+            host, _, scheme = check_url(url)
+            origin = self._target(url).origin  # whose host is the one that a POST asks for
         except ValueError as error:
             return str(error)
         try:
             async with asyncio.timeout(self._limits.connect):
-                found = await self._resolver.resolve(host, port)
+                found = await self._resolver.resolve(origin.host, origin.port)
         except (TimeoutError, OSError, UnicodeError):
             return f"names the host {host}, which is not known"
         if any(judge(scheme, each["host"], allow=self._allow) for each in found):
@@ -140,10 +141,7 @@ class WebhookPoster:
         except TimeoutError:
             connection.close()
 
-    def _tell(self, error: Exception, dialled: Dialled) -> str:
-        if dialled.refused:
-            listed = ", ".join(dict.fromkeys(dialled.refused))
-            return f"blocked_address: {listed} may not be dialled"
+    def _tell(self, error: Exception) -> str:
         match error:
             case NoAnswer():
                 return str(error)
