@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.building import Dataset, declare
+from tests.building import Dataset, declare, rows_of
 
 from ploti.model.columns import RECORD_ID
 from ploti.model.sql import listed, literal
@@ -156,22 +156,28 @@ def test_rows_without_any_place_are_ordered_by_their_columns(engine: DuckEngine)
     assert written(engine, new, shape) == numbered(engine, relation, shape, box=None, unique=False)
 
 
-@pytest.mark.parametrize("part", [100_000, 7, 100])
-def test_a_later_version_is_the_same_however_its_rows_are_divided(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
-) -> None:
-    def state(*, later: bool) -> str:
-        keys = [key + 10_000 * (later and key % 5 == 0) for key in range(600)]
-        rows = [f"{key},{key * (7 + later) % 11},{key * 31 % 97},{key * 17 % 89}" for key in keys]
-        return "\n".join(["id,value,lng,lat", *rows])
+def points_of(*, later: bool) -> str:
+    """Records with points, of which the later state has some less, some more and some changed."""
+    keys = [key + 10_000 * (later and key % 5 == 0) for key in range(600)]
+    rows = [f"{key},{key * (7 + later) % 11},{key * 31 % 97},{key * 17 % 89}" for key in keys]
+    return "\n".join(["id,value,lng,lat", *rows])
 
+
+def of_points(folder: Path, **settings: object) -> Dataset:
+    points = {"longitude": "lng", "latitude": "lat"}
+    return Dataset(folder, declare(geometry=points, continuation="off", **settings))
+
+
+@pytest.mark.parametrize(
+    ("part", "heavy"), [(100_000, 1 << 30), (7, 1 << 30), (100, 1 << 30), (100_000, 1), (100, 1)]
+)
+def test_a_later_version_is_the_same_however_its_rows_are_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int, heavy: int
+) -> None:
     def files(folder: str) -> list[bytes]:
-        points = {"longitude": "lng", "latitude": "lat"}
-        dataset = Dataset(
-            tmp_path / folder, declare(key=["id"], geometry=points, continuation="off")
-        )
-        dataset.release_text(state(later=False))
-        built = dataset.release_text(state(later=True))
+        dataset = of_points(tmp_path / folder, key=["id"])
+        dataset.release_text(points_of(later=False))
+        built = dataset.release_text(points_of(later=True))
         assert built.counts
         assert min(built.counts.added, built.counts.changed, built.counts.removed) > 100
         roles = (FileRole.SNAPSHOT, FileRole.CHANGES)
@@ -179,4 +185,29 @@ def test_a_later_version_is_the_same_however_its_rows_are_divided(
 
     whole = files("whole")
     in_parts(monkeypatch, part, part * 2)
+    monkeypatch.setattr(ordering, "_HEAVY", heavy)
     assert files("divided") == whole
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_what_rows_came_in_order_through_is_gone_after_a_build(
+    tmp_path: Path, changed: bool
+) -> None:
+    dataset = of_points(tmp_path, key=["id"])
+    states = [points_of(later=False), points_of(later=changed) + "\n-1,0,1,1"]
+    for state in states:
+        built = dataset.release_text(state)
+        assert {path.name for path in dataset.built_in.glob("*.arrow")} == set()
+    assert built.counts
+    assert built.counts.added
+    assert bool(built.counts.changed) == changed
+
+
+@pytest.mark.parametrize("name", [".value", "..", ".", "[0]", ".lng", "a.b", "_ploti_place", "g"])
+def test_rows_of_one_place_are_ordered_by_columns_of_any_name(tmp_path: Path, name: str) -> None:
+    dataset = of_points(tmp_path)
+    rows = [f"{row * 7 % 40},{row * 3 % 40},1,1" for row in range(40)]
+    built = dataset.release_text("\n".join([f"{name},value,lng,lat", *rows]))
+    snapshot = rows_of(dataset.path(built, FileRole.SNAPSHOT))
+    column = built.schema.columns[0].name
+    assert [row[column] for row in snapshot] == list(range(40))

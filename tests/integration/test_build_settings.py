@@ -64,6 +64,25 @@ def test_a_column_may_be_called_as_something_inside_a_build_is(tmp_path: Path, n
     assert isinstance(builds.build(state(moved)), Unchanged)
 
 
+@pytest.mark.parametrize(
+    "name", ["base_pos", "new_pos", "base", "state", "id", "place", "kh", "told", "removed", "row"]
+)
+def test_rows_that_share_a_key_may_have_a_column_called_as_something_inside_is(
+    tmp_path: Path, name: str
+) -> None:
+    builds = Builds(tmp_path, declare(key=["k"], repeated_keys="number", continuation="off"))
+    rows = [f"{n // 2},t{n}" for n in range(40)]
+
+    def state(rows: list[str]) -> bytes:
+        return "\n".join([f"k,{name}", *rows]).encode()
+
+    ids = values(builds, builds.build(state(rows)), "_ploti_record_id")
+    assert counts(builds.build(state(rows[1:]))) == (0, 0, 1)
+    back = builds.build(state([*rows[:-1], "19,other"]), gone_since=0)
+    assert counts(back) == (1, 1, 0)
+    assert values(builds, back, "_ploti_record_id") == ids
+
+
 @pytest.mark.parametrize("later", ["b", "c"])
 def test_records_keep_their_ids_where_a_geometry_comes_to_them(tmp_path: Path, later: str) -> None:
     builds = Builds(tmp_path, declare(key=["id"]))

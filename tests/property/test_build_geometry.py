@@ -99,6 +99,17 @@ def test_a_ring_that_comes_by_its_least_vertex_twice_has_one_form() -> None:
     assert len(forms) == 1
 
 
+@pytest.mark.parametrize("unseen", [b"x", b"?" * 21, b"?" * 40])
+def test_bytes_under_a_null_are_not_read_as_points(unseen: bytes) -> None:
+    point = shapely.to_wkb(shapely.Point(1, 2), byte_order=1)
+    seen = pa.array([point, unseen, point], pa.binary())
+    present = pa.array([True, False, True]).buffers()[1]
+    column = pa.Array.from_buffers(pa.binary(), 3, [present, *seen.buffers()[1:]])
+    assert column.to_pylist() == [point, None, point]
+    assert wkb.canonical_wkb(column, 0).to_pylist() == [point, None, point]
+    assert wkb.centres(column).values.tolist() == [[1, 2], [1, 2]]
+
+
 def test_nothing_is_rounded_where_precision_is_off() -> None:
     exact = "POINT (0.1234567890123456 1e-12)"
     assert canonical(shapely.from_wkt(exact), 0.0) == shapely.to_wkb(shapely.from_wkt(exact))

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import duckdb
 import numpy as np
@@ -128,8 +127,10 @@ class Spread:
 
 def _sorted(part: pa.Table, by: Sequence[str]) -> pa.Table:
     part = part.combine_chunks()  # so that its pieces are freed before its rows are taken
-    keys: list[tuple[str, Literal["ascending"]]] = [(name, "ascending") for name in (PLACE, *by)]
-    return part.take(pc.sort_indices(part, sort_keys=keys))
+    # As fields: a mere name that begins with a dot is taken for a path.
+    keys = [(pc.field(name), "ascending") for name in (PLACE, *by)]
+    order = pc.sort_indices(part, sort_keys=keys)  # type: ignore[arg-type]  # the stubs know names
+    return part.take(order)
 
 
 def _by(columns: Sequence[str]) -> str:

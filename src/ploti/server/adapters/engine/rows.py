@@ -47,6 +47,12 @@ class Rows:
         while (table := self.take(rows)).num_rows:
             yield table
 
+    def drain(self) -> None:
+        """Read to the end, so that what the rows come from lets go of all that it holds."""
+        self._held, self._count = [], 0
+        for _ in self._batches:
+            pass
+
 
 def record_ids(version: int, *, start: int, count: int) -> Column:
     """The ids of a version's new records from number `start` on, as `model.ids` makes them."""

@@ -209,6 +209,7 @@ class Walk:
             self._write_batch(before, touched, back, out, listed)
             self._telling.reach_rows(out.rows)
         self._write_back(self._take_returned(up_to=None), out, listed)
+        self._changed.drain()
 
     def _take_returned(self, *, up_to: str | None) -> pa.Table:
         """The records that come back next, up to an id."""

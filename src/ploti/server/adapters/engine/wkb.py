@@ -63,9 +63,10 @@ def point_coordinates(found: Raw) -> Doubles | None:
     """The coordinates of each value that is there, where all are two-dimensional points."""
     if not (np.diff(found.offsets)[found.valid] == _SIZE).all():
         return None
-    points = found.data[found.offsets[0] : found.offsets[-1]].view(_PLANE_POINT)
-    if len(points) != found.valid.sum():
+    data = found.data[found.offsets[0] : found.offsets[-1]]
+    if len(data) != found.valid.sum() * _SIZE:
         return None
+    points = data.view(_PLANE_POINT)
     if not ((points["order"] == 1) & (points["kind"] == 1)).all():
         return None
     return np.column_stack([points["x"], points["y"]])

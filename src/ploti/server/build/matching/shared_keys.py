@@ -141,7 +141,7 @@ def differences_sql(shape: Shape, *, base: Schema) -> str:
 
 GOING_SQL = (
     f"CREATE OR REPLACE TABLE {GOING} AS SELECT {SHARING}.* FROM {SHARING}"
-    f" JOIN {DIFF} ON file_row_number = base_pos WHERE new_pos IS NULL"
+    f" JOIN {DIFF} ON {SHARING}.file_row_number = {DIFF}.base_pos WHERE {DIFF}.new_pos IS NULL"
 )
 """The statement that makes the table `GOING`."""
 
