@@ -19,7 +19,7 @@ from ploti.server.adapters.engine.canonical_json import canonical_json
 
 def register(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the functions of the `Engine` port known to a connection and its cursors."""
-    hashes = duckdb.list_type(UBIGINT)
+    hashes = connection.list_type(UBIGINT)  # of the module it would open a database of its own
     functions: list[tuple[str, Callable[..., Any], list[Any], DuckDBPyType]] = [
         ("ploti_point", _point, [DOUBLE, DOUBLE, DOUBLE], BLOB),
         ("ploti_geometry", _geometry, [BLOB, DOUBLE], BLOB),
