@@ -98,9 +98,7 @@ def test_bells_ring_in_every_store_of_a_database(postgres_url: str) -> None:
     asyncio.run(story())
 
 
-def test_after_a_lost_connection_the_next_request_is_told_and_the_others_go_on(
-    postgres_url: str,
-) -> None:
+def test_connections_that_ended_while_nothing_was_asked_are_made_anew(postgres_url: str) -> None:
     async def story() -> None:
         async with running(postgres_url) as store:
             await store.write(lambda tx: declare(tx, A))
@@ -108,11 +106,7 @@ def test_after_a_lost_connection_the_next_request_is_told_and_the_others_go_on(
             store.on_log(rung.set)
             assert await store.read(lambda tx: tx.log.extent(NOBODY, workspace=NOWHERE)) is None
             await asyncio.to_thread(end_connections, postgres_url)
-            with pytest.raises(Unavailable, match="does not answer"):
-                await store.read(lambda tx: tx.log.extent(NOBODY, workspace=NOWHERE))
             assert await store.read(lambda tx: tx.datasets.get(A)) is not None
-            with pytest.raises(Unavailable, match="does not answer"):
-                await store.write(lambda tx: release(tx, A))
             assert await store.write(lambda tx: release(tx, A)) == 1
             assert await asyncio.to_thread(rung.wait, 60)  # something may have been missed
             rung.clear()
@@ -143,7 +137,7 @@ def test_a_transaction_ended_to_break_a_circle_of_waits_is_run_again(postgres_ur
             for dataset in (A, B):
                 await store.write(lambda tx, dataset=dataset: declare(tx, dataset))
             await asyncio.gather(store.write(crossing(A, B)), store.write(crossing(B, A)))
-            assert len(runs) == 3
+            assert len(runs) >= 3  # the one that is run again may meet the other again
             found = [await store.read(lambda tx, d=d: tx.datasets.get(d)) for d in (A, B)]
             assert [dataset and dataset.current_version for dataset in found] == [1, 1]
 

@@ -8,6 +8,7 @@ missed; where none is free, or one breaks off, it is Busy, and a thread does the
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
@@ -22,6 +23,9 @@ Row = list[bytes | None]
 Connect = Callable[[], Awaitable[psycopg.Connection]]
 
 _NAME = b"asked"
+
+_PAUSE = 1.0
+"""Seconds after a connection that was not to be had; each page would try again, where all are."""
 
 
 def prepare(connection: psycopg.Connection, statement: str) -> None:
@@ -38,16 +42,16 @@ class Asking:
 
     def __init__(self, connect: Connect, *, connections: int) -> None:
         self._connect = connect
-        self._may_open = connections
+        self._most = connections
         self._lines: set[Line] = set()
         self._free: list[Line] = []
         self._opening: asyncio.Task[None] | None = None
+        self._open_from = 0.0
 
     async def ask(self, values: Sequence[int | str]) -> Row | None:
         """The first row that the statement gives; raises Busy."""
         if not self._free:
-            if self._may_open and self._opening is None:
-                self._opening = asyncio.create_task(self._open())
+            self._miss()
             raise Busy
         line = self._free.pop()
         try:
@@ -57,19 +61,28 @@ class Asking:
 
     async def close(self) -> None:
         """Let the connections go."""
-        self._may_open = 0
+        self._most = 0
         if self._opening is not None:
             await self._opening
         for line in [*self._lines]:
             line.close()
 
+    def _miss(self) -> None:
+        """Have one more connection opened, if there may be, and if that did not fail just now."""
+        loop = asyncio.get_running_loop()
+        if (
+            self._opening is None
+            and len(self._lines) < self._most
+            and loop.time() >= self._open_from
+        ):
+            self._opening = loop.create_task(self._open())
+
     async def _open(self) -> None:
         """One more connection; where there is none to be had, the threads tell it."""
-        self._may_open -= 1
         try:
             line = Line(await self._connect(), freed=self._free.append, lost=self._lose)
         except (psycopg.Error, OSError):
-            self._may_open += 1
+            self._open_from = asyncio.get_running_loop().time() + _PAUSE
         else:
             self._lines.add(line)
             self._free.append(line)
@@ -78,7 +91,6 @@ class Asking:
 
     def _lose(self, line: Line) -> None:
         self._lines.discard(line)
-        self._may_open += 1
         with suppress(ValueError):
             self._free.remove(line)
 
@@ -104,8 +116,9 @@ class Line:
         self._result: pq.abc.PGresult | None = None
         self._answer: asyncio.Future[Row | None] | None = None
         self._loop = asyncio.get_running_loop()
-        self._socket = self._wire.socket  # of which libpq knows nothing once it is lost
-        self._loop.add_reader(self._socket, self._hear)
+        self._socket = socket.socket(fileno=self._wire.socket)  # libpq's, and closed by it
+        self._watched = self._socket.fileno()
+        self._loop.add_reader(self._watched, self._hear)
 
     async def ask(self, values: Sequence[bytes]) -> Row | None:
         """The first row for these values; raises psycopg's errors."""
@@ -123,23 +136,32 @@ class Line:
 
     def close(self, error: psycopg.Error | None = None) -> None:
         """Let the connection go, and tell who waits for an answer."""
-        self._loop.remove_reader(self._socket)
+        self._loop.remove_reader(self._watched)
+        self._socket.detach()
         self._connection.close()
         self._lost(self)
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(error or psycopg.OperationalError("closed"))
 
     def _hear(self) -> None:
+        # Of a socket with an error uvloop tells once, whatever there is to be read ahead of that
+        is_broken = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
         try:
-            self._wire.consume_input()
-            while not self._wire.is_busy():
-                result = self._wire.get_result()
-                if result is None:
-                    self._tell()
-                    return
-                self._result = result
+            self._read()
         except psycopg.Error as error:
             self.close(error)
+        else:
+            if is_broken:
+                self.close()
+
+    def _read(self) -> None:
+        self._wire.consume_input()
+        while not self._wire.is_busy():
+            result = self._wire.get_result()
+            if result is None:
+                self._tell()
+                return
+            self._result = result
 
     def _tell(self) -> None:
         """Give the answer, unless what came was none, or nobody waits for it any more."""

@@ -6,13 +6,14 @@ import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from select import POLLIN, poll
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors
-from sqlalchemy import Connection, Engine, create_engine, select, text
-from sqlalchemy.exc import DBAPIError, OperationalError
-from sqlalchemy.pool import QueuePool
+from sqlalchemy import Connection, Engine, create_engine, event, select, text
+from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from sqlalchemy.sql import func
 
 from ploti.errors import ConfigError, Unavailable
@@ -32,6 +33,7 @@ _READERS = 8
 _ASKED = 4
 """Connections of the event loop's own, for pages: with the listener's, 21 in all."""
 
+_LOOK = "look"
 _OLDEST = 150_000
 """PostgreSQL 15, as its `server_version_num` counts."""
 
@@ -40,6 +42,9 @@ _MIGRATING = 0x706C6F7469
 """The lock that a migration has, of PostgreSQL's advisory ones."""
 
 _PATIENCE = "60s"
+
+_ASKED_PATIENCE = "5s"
+"""Where a page waits longer for a lock, a thread waits on, and tells it in the end."""
 
 
 class PostgresStore(SqlStore):
@@ -153,13 +158,31 @@ def _open(url: str, *, connections: int, reads: bool) -> Engine:
         raw.autocommit = False
         return raw
 
-    return create_engine(
+    engine = create_engine(
         "postgresql+psycopg://",
         creator=open_one,
         poolclass=QueuePool,
         pool_size=connections,
         max_overflow=0,
     )
+    event.listen(engine, "connect", _look_at)
+    event.listen(engine, "checkout", _refuse_ended)
+    return engine
+
+
+def _look_at(connection: psycopg.Connection, record: ConnectionPoolEntry) -> None:
+    """Have at hand what tells whether there is something to be read on a connection."""
+    record.info[_LOOK] = look = poll()
+    look.register(connection.fileno(), POLLIN)
+
+
+def _refuse_ended(_: psycopg.Connection, record: ConnectionPoolEntry, *_more: object) -> None:
+    """Have the pool open another, where the database or what lies between has ended this one.
+
+    Nothing is said on a connection that nobody asks anything, but its end.
+    """
+    if record.info[_LOOK].poll(0):
+        raise DisconnectionError
 
 
 def read_postgres(url: str, work: Callable[[Connection], T]) -> T:
@@ -201,6 +224,7 @@ def _open_asked(url: str) -> psycopg.Connection:
     """A connection for the one statement by which pages are read."""
     connection = connect(url)
     connection.execute("SET default_transaction_read_only = on")
+    connection.execute(f"SET lock_timeout = '{_ASKED_PATIENCE}'")
     prepare(connection, BY_KEY[True])
     return connection
 
