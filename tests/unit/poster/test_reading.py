@@ -201,6 +201,7 @@ def test_what_is_said_ahead_of_an_answer_counts_as_its_head() -> None:
         (b"120", 120),
         (b" 7 ", 7),
         (b"9" * 400, 999_999_999_999),
+        (b"\x0c" * 12 + b"7", 7),
         (b"-1", None),
         (b"1.5", None),
         (b"", None),

@@ -60,8 +60,8 @@ class Reading:
     @property
     def retry_after(self) -> float | None:
         """The seconds of a `Retry-After`; one that names a date is passed over."""
-        text = self._headers.get(b"retry-after")
-        return float(text[:12]) if text and text.strip().isdigit() else None
+        text = self._headers.get(b"retry-after", b"").strip()
+        return float(text[:12]) if text.isdigit() else None
 
     @property
     def location(self) -> str | None:
