@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -23,15 +23,17 @@ from ploti.model.ids import DatasetId
 from ploti.model.schema import Schema
 from ploti.server.adapters.builder.limits import Limits
 from ploti.server.adapters.builder.process import ProcessBuilder
+from ploti.server.app.serve import _LARGEST_FILE
 from ploti.server.build.candidate import (
     Broken,
     BuildOrder,
     BuildResult,
+    Candidate,
     Exported,
     ExportOrder,
     Unchanged,
 )
-from ploti.server.sources.declaration import Declaration
+from ploti.server.sources.declaration import Declaration, Points
 
 T = TypeVar("T")
 GIB = 1 << 30
@@ -200,19 +202,45 @@ def test_a_file_over_the_limit_cannot_be_written(make: Make) -> None:
     assert said(run(build(make(body)))) == ["27"]
 
 
-def test_a_build_without_room_on_the_disk_says_so(tmp_path: Path) -> None:
-    limits = Limits(memory=GIB, seconds=60, file_size=64 << 10)
-    entry = ("-m", "ploti.server.app.child")
-    builder = ProcessBuilder(tmp_path / "work", entry=entry, limits=limits)
-    source = tmp_path / "a.csv"
-    source.write_text("id\n" + "".join(f"{secrets.token_hex(20)}\n" for _ in range(20_000)))
+def built(folder: Path, state: str, *, file_size: int, **declared: Any) -> BuildResult:
+    """What a child of the server's makes of a state where no file may be larger."""
+    limits = Limits(memory=GIB, seconds=60, file_size=file_size)
+    builder = ProcessBuilder(folder / "work", entry=("-m", "ploti.server.app.child"), limits=limits)
+    source = folder / "a.csv"
+    source.write_text(state)
 
     async def main() -> BuildResult:
-        async with builder.folder() as folder:
-            order = msgspec.structs.replace(order_in(folder), source=str(source))
-            return await builder.build(order)
+        async with builder.folder() as made:
+            order = msgspec.structs.replace(order_in(made), source=str(source))
+            declaration = msgspec.structs.replace(order.declaration, **declared)
+            return await builder.build(msgspec.structs.replace(order, declaration=declaration))
 
-    assert reason(run(main())) == "the build writes more than the server's disk has room for"
+    return run(main())
+
+
+def test_a_build_without_room_on_the_disk_says_so(tmp_path: Path) -> None:
+    state = "id\n" + "".join(f"{secrets.token_hex(20)}\n" for _ in range(20_000))
+    result = built(tmp_path, state, file_size=64 << 10)
+    assert reason(result) == "the build writes more than the server's disk has room for"
+
+
+def test_points_with_columns_almost_empty_are_ordered_in_the_room_that_a_build_has(
+    tmp_path: Path,
+) -> None:
+    """What a source leaves out takes room where rows are brought into order."""
+    names = [f"n{column}" for column in range(40)]
+    rows = [
+        f"{row % 360 - 180},{row % 90}" + (",1.5" if row == 1 else ",") * 40
+        for row in range(20_000)
+    ]
+    state = "\n".join([",".join(["lng", "lat", *names]), *rows])
+    points = Points(longitude="lng", latitude="lat")
+    decimals = dict.fromkeys(names, "decimal(9,1)")
+    most = _LARGEST_FILE * len(state)
+    result = built(tmp_path, state, file_size=most, geometry=points, columns=decimals)
+    assert isinstance(result, Candidate), result
+    result = built(tmp_path, state, file_size=4 * len(state), geometry=points, columns=decimals)
+    assert reason(result) == "the build writes more than the server's disk has room for"
 
 
 @pytest.mark.parametrize(

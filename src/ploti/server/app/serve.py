@@ -54,8 +54,11 @@ _NO_ROOM = (
     "database or disk is full",
 )
 
-_LARGEST_FILE = 2
-"""How many times as large as the largest source a file of a build may be."""
+_LARGEST_FILE = 16
+"""How many times as large as the largest source a file of a build may be.
+
+Rows on their way into order take as many bytes where a source has but a comma.
+"""
 
 _OF_MATCHING = 2
 """A matching may take the seconds of a build divided by this: reading and writing need some too."""
