@@ -91,7 +91,14 @@ class PostgresStore(SqlStore):
             _tell(error)
             raise
 
-    async def _log_at_once(self, asked: ByKey) -> Found | None:
+    async def _ask_log(self, asked: ByKey) -> Found | None:
+        """What a log tells a key, by the event loop itself, if a connection of its own is free."""
+        try:
+            return await self._log_by_loop(asked)
+        except Busy:
+            return await super()._ask_log(asked)
+
+    async def _log_by_loop(self, asked: ByKey) -> Found | None:
         row = await self._asking.ask(asked.values())
         seen = asked.see(_read_by_key(row)) if row else None
         if seen is None:

@@ -76,8 +76,12 @@ class SqliteStore(SqlStore):
         self._at_once.close()
         await super().close()
 
-    async def _log_at_once(self, asked: ByKey) -> Found | None:
-        return self._at_once.by_key(asked)
+    async def _ask_log(self, asked: ByKey) -> Found | None:
+        """What a log tells a key, here and now, if nothing is locked."""
+        try:
+            return self._at_once.by_key(asked)
+        except Busy:
+            return await super()._ask_log(asked)
 
 
 def open_writer(path: str) -> Engine:

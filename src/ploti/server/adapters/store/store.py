@@ -72,11 +72,7 @@ class SqlStore:
         self, digest: str, subscription_id: SubscriptionId, *, after: int, limit: int, now: Instant
     ) -> Found | None:
         """Who calls with a key, the extent of a log of theirs, and its events after a position."""
-        asked = ByKey(digest, subscription_id, after, limit, now)
-        try:
-            return await self._log_at_once(asked)
-        except Busy:
-            return await self._reading.run(lambda: self._log_by_thread(asked))
+        return await self._ask_log(ByKey(digest, subscription_id, after, limit, now))
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
         """Run work in one transaction: all of it is durable when this returns, or none."""
@@ -106,10 +102,9 @@ class SqlStore:
         with self._readers.begin() as connection:
             return work(look(connection, bodies=self._bodies))
 
-    async def _log_at_once(self, asked: ByKey) -> Found | None:
-        """What a log tells a key, without a thread; raises Busy where that cannot be."""
-        del asked
-        raise Busy
+    async def _ask_log(self, asked: ByKey) -> Found | None:
+        """What a log tells a key, by a thread, which may wait."""
+        return await self._reading.run(lambda: self._log_by_thread(asked))
 
     def _log_by_thread(self, asked: ByKey) -> Found | None:
         with self._readers.begin() as connection:
